@@ -1,0 +1,40 @@
+# Targets for people who work on tinylm. Users need none of them: go run and go test do.
+STATICCHECK = honnef.co/go/tools/cmd/staticcheck@v0.8.2
+export CGO_ENABLED = 0
+
+.PHONY: build test race lint fmt cover bench gradcheck fuzz sample
+
+build: ## the command, in the current directory
+	go build -trimpath -ldflags='-s -w' -o train-tiny ./cmd/train-tiny
+
+test:
+	go test ./...
+
+race: ## the race detector needs cgo and a C compiler
+	CGO_ENABLED=1 go test -race ./data/... ./internal/device/... ./graph/machine ./train/...
+
+lint:
+	test -z "$$(gofmt -l .)" || { gofmt -l .; exit 1; }
+	go vet ./...
+	go run $(STATICCHECK) ./...
+
+fmt:
+	gofmt -w .
+
+cover:
+	go test -coverprofile=cover.out -coverpkg=./... ./...
+	go tool cover -func=cover.out | tail -n 1
+
+bench:
+	go test -run='^$$' -bench=. -benchtime=1s ./...
+
+gradcheck: ## every operator and a two-layer GPT against finite differences
+	go run ./cmd/train-tiny gradcheck
+
+fuzz: ## every fuzz target for a minute
+	for p in $$(go list ./...); do \
+	  for f in $$(go test -list='^Fuzz' $$p | grep '^Fuzz'); do go test -run='^$$' -fuzz="^$$f\$$" -fuzztime=60s $$p || exit 1; done; \
+	done
+
+sample: ## write the built-in sample text again; a test compares it with the generator
+	go generate ./data/...

@@ -1,0 +1,41 @@
+package machine
+
+import "sort"
+
+// place gives every slot of the arena an offset such that no two that live at the same time overlap, and
+// returns the bytes that takes. Larger slots are placed first, each at the lowest offset where it fits
+// between those already placed that live with it.
+func place(slots []*slot, steps []*step) int {
+	var todo []*slot
+	for _, s := range slots {
+		if s.home == inArena && s.base == nil && !s.unwanted {
+			if s.keep {
+				s.last = len(steps)
+			}
+			todo = append(todo, s)
+		}
+	}
+	sort.SliceStable(todo, func(i, j int) bool { return todo[i].spec.Bytes() > todo[j].spec.Bytes() })
+	total := 0
+	var placed []*slot // by offset
+	for _, s := range todo {
+		size, at := roundUp(s.spec.Bytes()), 0
+		for _, o := range placed {
+			if o.last < s.first || s.last < o.first {
+				continue // never alive together
+			}
+			if o.offset >= at+size {
+				break // fits before it
+			}
+			at = max(at, o.offset+roundUp(o.spec.Bytes()))
+		}
+		s.offset = at
+		total = max(total, at+size)
+		i := sort.Search(len(placed), func(i int) bool { return placed[i].offset > at })
+		placed = append(placed[:i], append([]*slot{s}, placed[i:]...)...)
+	}
+	return total
+}
+
+// roundUp keeps every slot on a cache line of its own.
+func roundUp(bytes int) int { return (bytes + 63) &^ 63 }

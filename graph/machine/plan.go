@@ -1,0 +1,406 @@
+package machine
+
+import (
+	"fmt"
+	"slices"
+	"sort"
+	"unsafe"
+
+	"gorgonia.org/gorgonia"
+
+	"tinylm/internal/device"
+	"tinylm/internal/value"
+)
+
+// plan is a graph made ready to run: the steps in order, and where every result lies.
+type plan struct {
+	steps      []*step
+	slots      []*slot
+	leaves     []*leaf
+	kept       []*kept
+	reads      []read
+	arenaBytes int
+}
+
+// home says whose memory a slot has.
+type home uint8
+
+const (
+	inArena  home = iota // the machine's own; reused after the last reader
+	external             // a leaf's value, a constant, or the memory named by Into
+)
+
+// slot is one result. A slot with base is another view of the base's memory: a reshape.
+type slot struct {
+	spec   device.Spec
+	home   home
+	base   *slot
+	ptr    unsafe.Pointer
+	offset int // in the arena
+
+	readers     []*step // of this slot or a view of it
+	first, last int     // steps that write it and read it last
+	keep        bool
+	unwanted    bool // a result of a packed operator that nothing reads
+}
+
+func (s *slot) root() *slot {
+	for s.base != nil {
+		s = s.base
+	}
+	return s
+}
+
+func (s *slot) buffer() device.Buffer { return device.Buffer{Spec: s.spec, Ptr: s.root().ptr} }
+
+// step is one kernel launch, or one call of a Gorgonia operator's Do.
+type step struct {
+	node   *gorgonia.Node
+	label  string
+	kernel device.Kernel // nil: stock is called
+	stock  gorgonia.Op
+	in     []*slot
+	out    []*slot
+	launch device.Launch
+}
+
+// bound tells whether all memory of the step is known.
+func (s *step) bound() bool {
+	for _, b := range s.in {
+		if b.root().ptr == nil {
+			return false
+		}
+	}
+	return true
+}
+
+func (s *step) prepare(d device.Device) (err error) {
+	if s.kernel == nil {
+		s.launch = stockLaunch(s)
+		return nil
+	}
+	in, out := make([]device.Buffer, len(s.in)), make([]device.Buffer, len(s.out))
+	for i, b := range s.in {
+		in[i] = b.buffer()
+	}
+	for i, b := range s.out {
+		if out[i] = b.buffer(); b.unwanted {
+			out[i].Ptr = nil
+		}
+	}
+	if s.launch, err = d.Prepare(s.kernel, out, in); err != nil {
+		return fmt.Errorf("%s: %w", s.label, err)
+	}
+	return nil
+}
+
+// leaf is an input or parameter: a node whose value the user owns.
+type leaf struct {
+	node    *gorgonia.Node
+	slot    *slot
+	value   gorgonia.Value // as bound now
+	strided bool           // a view with gaps, copied before every run
+}
+
+// refresh points the slot to the memory of the node's present value.
+func (l *leaf) refresh() error {
+	v := l.node.Value()
+	b, err := value.BufferOf(v)
+	if err != nil {
+		return fmt.Errorf("%s: %w", l.node.Name(), err)
+	}
+	if !slices.Equal(b.Shape, l.slot.spec.Shape) || b.DType != l.slot.spec.DType {
+		return fmt.Errorf("%s: the value is %v, the node %v", l.node.Name(), b.Spec, l.slot.spec)
+	}
+	l.value, l.slot.ptr = v, b.Ptr
+	l.strided = b.Ptr != value.Pointer(v)
+	return nil
+}
+
+// kept is a node whose value is bound after each run.
+type kept struct {
+	node  *gorgonia.Node
+	label string
+	slot  *slot
+	value gorgonia.Value
+}
+
+// read is a gorgonia.Read of a node into a variable.
+type read struct {
+	node *gorgonia.Node
+	into *gorgonia.Value
+}
+
+// planner holds what is needed while a plan is made.
+type planner struct {
+	*plan
+	c     *config
+	need  map[*gorgonia.Node]bool
+	slots map[*gorgonia.Node][]*slot // a packed node has one for each result
+	near  map[*gorgonia.Node]string  // the parameter last met on the way to a node, for labels
+}
+
+func newPlan(g *gorgonia.ExprGraph, c *config) (*plan, error) {
+	nodes, err := order(g)
+	if err != nil {
+		return nil, err
+	}
+	p := &planner{
+		plan:  &plan{},
+		c:     c,
+		slots: map[*gorgonia.Node][]*slot{},
+		near:  map[*gorgonia.Node]string{},
+	}
+	p.findNeeded(nodes)
+	for _, n := range nodes {
+		if p.need[n] {
+			if err := p.add(n); err != nil {
+				return nil, err
+			}
+		}
+	}
+	if err := p.keepOutputs(nodes); err != nil {
+		return nil, err
+	}
+	p.lifetimes()
+	p.plan.arenaBytes = place(p.plan.slots, p.plan.steps)
+	return p.plan, nil
+}
+
+// order returns the nodes so that every one comes after its inputs. Gorgonia numbers nodes as they are
+// made, inputs first, so the numbers are such an order, and the one in which the graph was written.
+func order(g *gorgonia.ExprGraph) (gorgonia.Nodes, error) {
+	nodes := slices.Clone(g.AllNodes())
+	sort.Slice(nodes, func(i, j int) bool { return nodes[i].ID() < nodes[j].ID() })
+	for _, n := range nodes {
+		for _, c := range inputs(n) {
+			if c.ID() >= n.ID() {
+				return gorgonia.Nodes{}, fmt.Errorf("%s comes before its input %s", n.Name(), c.Name())
+			}
+		}
+	}
+	return nodes, nil
+}
+
+func inputs(n *gorgonia.Node) gorgonia.Nodes {
+	var in gorgonia.Nodes
+	for it := n.Graph().From(n.ID()); it.Next(); {
+		in = append(in, it.Node().(*gorgonia.Node))
+	}
+	return in
+}
+
+// findNeeded marks what is computed: everything, or what the outputs need.
+func (p *planner) findNeeded(nodes gorgonia.Nodes) {
+	p.need = map[*gorgonia.Node]bool{}
+	for _, n := range p.c.outputs {
+		p.need[n] = true
+	}
+	for n := range p.c.into {
+		p.need[n] = true
+	}
+	for i := len(nodes) - 1; i >= 0; i-- {
+		n := nodes[i]
+		into := readInto(n)
+		if into != nil {
+			p.plan.reads = append(p.plan.reads, read{inputs(n)[0], into})
+		}
+		_, virtual := n.Op().(device.Virtual)
+		if p.need[n] || into != nil || !p.c.pruned && !virtual {
+			p.need[n] = into == nil // a read itself computes nothing
+			for _, in := range inputs(n) {
+				p.need[in] = true
+			}
+		}
+	}
+}
+
+// add plans one node: a leaf, a constant, a view, a part of a packed node, or a step.
+func (p *planner) add(n *gorgonia.Node) error {
+	spec, err := value.SpecOf(n)
+	if err != nil {
+		return err
+	}
+	in := inputs(n)
+	p.near[n] = p.nearest(n, in)
+	switch op := n.Op().(type) {
+	case nil:
+		s := p.newSlot(n, spec, external)
+		p.plan.leaves = append(p.plan.leaves, &leaf{node: n, slot: s})
+		return nil
+	case interface{ Value() gorgonia.Value }: // a constant
+		b, err := value.BufferOf(op.Value())
+		if err != nil {
+			return fmt.Errorf("%s: %w", n.Name(), err)
+		}
+		p.newSlot(n, spec, external).ptr = b.Ptr
+		return nil
+	case device.Part:
+		p.slots[n] = []*slot{p.slots[in[0]][op.Part()]}
+		p.slots[n][0].unwanted = false
+		return nil
+	case device.Operator:
+		if _, ok := op.Kernel().(device.Copy); ok {
+			p.newSlot(n, spec, inArena).base = p.slots[in[0]][0]
+			return nil
+		}
+		return p.addStep(n, op.Kernel(), nil, in, op.Outputs())
+	}
+	return p.addStock(n, in, spec)
+}
+
+// nearest names the parameter or input that a node's data passed last.
+func (p *planner) nearest(n *gorgonia.Node, in gorgonia.Nodes) string {
+	if n.Op() == nil {
+		return n.Name()
+	}
+	for _, c := range in[min(1, len(in)):] {
+		if c.Op() == nil {
+			return c.Name()
+		}
+	}
+	if len(in) > 0 {
+		return p.near[in[0]]
+	}
+	return ""
+}
+
+func (p *planner) newSlot(n *gorgonia.Node, spec device.Spec, h home) *slot {
+	s := &slot{spec: spec, home: h}
+	p.plan.slots = append(p.plan.slots, s)
+	p.slots[n] = append(p.slots[n], s)
+	return s
+}
+
+// addStep appends a step whose results are new slots; of a packed node, those that no part takes stay
+// unwanted.
+func (p *planner) addStep(n *gorgonia.Node, k device.Kernel, stock gorgonia.Op, in gorgonia.Nodes, out []device.Spec) error {
+	s := &step{node: n, kernel: k, stock: stock}
+	if k != nil {
+		s.label = k.Name()
+	} else {
+		s.label = stock.String()
+	}
+	if near := p.near[n]; near != "" {
+		s.label += " at " + near
+	}
+	for _, c := range in {
+		if len(p.slots[c]) != 1 {
+			return fmt.Errorf("%s reads a packed node; take its parts", s.label)
+		}
+		s.in = append(s.in, p.slots[c][0])
+	}
+	for _, spec := range out {
+		b := p.newSlot(n, spec, inArena)
+		b.unwanted = len(out) > 1
+		s.out = append(s.out, b)
+	}
+	p.plan.steps = append(p.plan.steps, s)
+	return nil
+}
+
+// keepOutputs marks the slots whose values outlive the run, and puts those named by Into in place.
+func (p *planner) keepOutputs(nodes gorgonia.Nodes) error {
+	keep := map[*gorgonia.Node]bool{}
+	for _, n := range p.c.outputs {
+		keep[n] = true
+	}
+	for _, r := range p.plan.reads {
+		keep[r.node] = true
+	}
+	for n := range p.c.into {
+		keep[n] = true
+	}
+	for _, n := range nodes {
+		if !p.need[n] || n.Op() == nil || p.c.pruned && !keep[n] {
+			continue
+		}
+		if len(p.slots[n]) != 1 {
+			if keep[n] {
+				return fmt.Errorf("%s: a packed node has no value; name its parts", n.Name())
+			}
+			continue
+		}
+		if _, ok := n.Op().(interface{ Value() gorgonia.Value }); ok {
+			continue // a constant
+		}
+		s := p.slots[n][0]
+		s.root().keep = true
+		p.plan.kept = append(p.plan.kept, &kept{node: n, label: p.near[n], slot: s})
+	}
+	for _, n := range nodes { // in the order of the nodes, not of the map
+		if v, ok := p.c.into[n]; ok {
+			if err := p.placeInto(n, v); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// placeInto makes v's memory that of the node's result. A result that is a view, a leaf or already
+// placed is copied there.
+func (p *planner) placeInto(n *gorgonia.Node, v gorgonia.Value) error {
+	b, err := value.BufferOf(v)
+	if err != nil || b.Ptr != value.Pointer(v) {
+		return fmt.Errorf("result of %s: want contiguous memory of a known type", n.Name())
+	}
+	s := p.slots[n][0]
+	if b.DType != s.spec.DType || !slices.Equal(b.Shape, s.spec.Shape) {
+		return fmt.Errorf("result of %s is %v, the memory for it %v", n.Name(), s.spec, b.Spec)
+	}
+	if s.base == nil && s.home == inArena {
+		s.home, s.ptr = external, b.Ptr
+		return nil
+	}
+	own := &slot{spec: s.spec, home: external, ptr: b.Ptr, keep: true}
+	p.plan.slots = append(p.plan.slots, own)
+	p.plan.steps = append(p.plan.steps, &step{
+		node: n, label: "copy of " + p.near[n], kernel: device.Copy{}, in: []*slot{s}, out: []*slot{own},
+	})
+	for _, k := range p.plan.kept {
+		if k.node == n {
+			k.slot = own
+		}
+	}
+	return nil
+}
+
+// lifetimes finds the first and last step of every slot and who reads it, and lets results that may
+// take the memory of an input that nobody reads any more do so.
+func (p *planner) lifetimes() {
+	for i, s := range p.plan.steps {
+		for _, b := range s.in {
+			r := b.root()
+			r.last = i
+			if !slices.Contains(r.readers, s) {
+				r.readers = append(r.readers, s)
+			}
+		}
+		for _, b := range s.out {
+			b.first, b.last = i, max(b.last, i)
+		}
+	}
+	for i, s := range p.plan.steps {
+		if s.kernel != nil && s.kernel.InPlace() && len(s.out) == 1 && mayOverwrite(s, i) {
+			from, to := s.in[0].root(), s.out[0]
+			to.base = from
+			from.last, from.keep = to.last, to.keep
+			from.readers = append(from.readers, to.readers...)
+		}
+	}
+}
+
+// mayOverwrite tells whether step i, the last reader of its input 0, may write its result there.
+func mayOverwrite(s *step, i int) bool {
+	from, to := s.in[0].root(), s.out[0]
+	if from.home != inArena || to.home != inArena || from.keep || from.last != i || from.spec.Bytes() != to.spec.Bytes() {
+		return false
+	}
+	for _, b := range s.in[1:] {
+		if b.root() == from {
+			return false
+		}
+	}
+	return true
+}

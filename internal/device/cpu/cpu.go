@@ -1,0 +1,83 @@
+// Package cpu is the device that every machine has: kernels in plain Go over Go memory, spread over the
+// cores by one pool of workers. Results do not depend on the number of workers.
+package cpu
+
+import (
+	"fmt"
+	"sync"
+	"unsafe"
+
+	"tinylm/internal/device"
+)
+
+// Device runs kernels on the CPU. It is safe for concurrent use; kernels run one at a time.
+type Device struct {
+	mu      sync.Mutex // held while a kernel runs: the pool and the scratch are shared
+	pool    *pool
+	scratch [][]byte // per worker, as large as the neediest kernel prepared so far
+}
+
+// New returns a device with its own workers; 0 means GOMAXPROCS.
+func New(workers int) *Device {
+	p := newPool(workers)
+	return &Device{pool: p, scratch: make([][]byte, p.workers)}
+}
+
+var shared = sync.OnceValue(func() *Device { return New(0) })
+
+// Default returns the process's shared device, with GOMAXPROCS workers at its first use.
+func Default() *Device { return shared() }
+
+// Name is "cpu".
+func (d *Device) Name() string { return "cpu" }
+
+// Workers returns the number of workers.
+func (d *Device) Workers() int { return d.pool.workers }
+
+// Alloc returns zeroed Go memory, aligned to 64 bytes.
+func (d *Device) Alloc(bytes int) (unsafe.Pointer, error) {
+	if bytes < 0 {
+		return nil, fmt.Errorf("cpu: cannot allocate %d bytes", bytes)
+	}
+	return aligned(bytes), nil
+}
+
+func aligned(bytes int) unsafe.Pointer {
+	const align = 64
+	mem := make([]byte, bytes+align)
+	p := unsafe.Pointer(unsafe.SliceData(mem))
+	return unsafe.Add(p, (align-int(uintptr(p)%align))%align)
+}
+
+// reserve makes the scratch memory of every worker hold at least bytes. Called by Prepare.
+func (d *Device) reserve(bytes int) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for i, s := range d.scratch {
+		if len(s) < bytes {
+			d.scratch[i] = unsafe.Slice((*byte)(aligned(bytes)), bytes)
+		}
+	}
+}
+
+// scratchOf returns a worker's scratch memory as elements of T; it holds what was reserved, with
+// whatever the kernel before left in it. Called inside a kernel.
+func scratchOf[T float](d *Device, worker int) []T {
+	s := d.scratch[worker]
+	var z T
+	return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(s))), len(s)/int(unsafe.Sizeof(z)))
+}
+
+// float is the type parameter of all kernels.
+type float interface{ float32 | float64 }
+
+// parallel returns a Launch that runs body once per chunk. body is created once, here, so that a
+// launch allocates nothing.
+func (d *Device) parallel(chunks int, body func(chunk, worker int)) device.Launch {
+	return func() error {
+		d.mu.Lock()
+		d.pool.run(chunks, body)
+		d.mu.Unlock()
+		return nil
+	}
+}

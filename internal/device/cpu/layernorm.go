@@ -1,0 +1,216 @@
+package cpu
+
+import (
+	"cmp"
+	"math"
+
+	"tinylm/internal/device"
+)
+
+func prepareLayerNorm[F float](d *Device, k device.LayerNorm, out, in []device.Buffer) (device.Launch, error) {
+	if err := checkCount(k, out, in, 3, 3); err != nil {
+		return nil, err
+	}
+	x, weight, bias := in[0], in[1], in[2] // (N..., C), (C), (C)
+	y, mean, rstd := out[0], out[1], out[2]
+	n, c := splitLast(x.Shape)
+	if err := cmp.Or(
+		checkFloat[F](k, x, weight, bias, y, mean, rstd),
+		checkShape(k, "weight", weight, c),
+		checkShape(k, "bias", bias, c),
+		checkShape(k, "y", y, x.Shape...),
+		checkShape(k, "mean", mean, n),
+		checkShape(k, "rstd", rstd, n),
+	); err != nil {
+		return nil, err
+	}
+	xs, w, b := device.Slice[F](x), device.Slice[F](weight), device.Slice[F](bias)
+	ys, means, rstds := device.Slice[F](y), device.Slice[F](mean), device.Slice[F](rstd)
+	size := rowsPerChunk(4 * c)
+	return d.parallel(chunksOf(n, size), func(chunk, _ int) {
+		from, to := chunkRange(chunk, size, n)
+		for r := from; r < to; r++ {
+			x := xs[r*c : (r+1)*c]
+			m := meanOf(x)
+			rs := F(rstdOf(k, variance(x, m)))
+			if means != nil {
+				means[r] = m
+			}
+			if rstds != nil {
+				rstds[r] = rs
+			}
+			if ys != nil {
+				normalizeRow(ys[r*c:(r+1)*c], x, w, b, m, rs)
+			}
+		}
+	}), nil
+}
+
+// meanOf returns the mean of x, summed in float64 so that a row of equal values has exactly that mean.
+func meanOf[F float](x []F) F {
+	var s0, s1, s2, s3 float64
+	i := 0
+	for ; i+4 <= len(x); i += 4 {
+		s0 += float64(x[i])
+		s1 += float64(x[i+1])
+		s2 += float64(x[i+2])
+		s3 += float64(x[i+3])
+	}
+	for ; i < len(x); i++ {
+		s0 += float64(x[i])
+	}
+	return F(((s0 + s1) + (s2 + s3)) / float64(len(x)))
+}
+
+// variance returns the biased variance of x about its mean.
+func variance[F float](x []F, mean F) float64 {
+	var s0, s1, s2, s3 float64
+	i := 0
+	for ; i+4 <= len(x); i += 4 {
+		d0, d1, d2, d3 := float64(x[i]-mean), float64(x[i+1]-mean), float64(x[i+2]-mean), float64(x[i+3]-mean)
+		s0 += float64(d0 * d0)
+		s1 += float64(d1 * d1)
+		s2 += float64(d2 * d2)
+		s3 += float64(d3 * d3)
+	}
+	for ; i < len(x); i++ {
+		d := float64(x[i] - mean)
+		s0 += float64(d * d)
+	}
+	return ((s0 + s1) + (s2 + s3)) / float64(len(x))
+}
+
+func rstdOf(k device.LayerNorm, variance float64) float64 {
+	if k.StdPlusEps {
+		return 1 / (math.Sqrt(variance) + k.Eps)
+	}
+	return 1 / math.Sqrt(variance+k.Eps)
+}
+
+func normalizeRow[F float](y, x, weight, bias []F, mean, rstd F) {
+	y, weight, bias = y[:len(x)], weight[:len(x)], bias[:len(x)]
+	for i, x := range x {
+		y[i] = F((x-mean)*rstd*weight[i]) + bias[i]
+	}
+}
+
+// normChunks bounds the partial sums that LayerNormGrad keeps of dweight and dbias.
+const normChunks = 64
+
+func prepareLayerNormGrad[F float](d *Device, k device.LayerNormGrad, out, in []device.Buffer) (device.Launch, error) {
+	if err := checkCount(k, out, in, 3, 5); err != nil {
+		return nil, err
+	}
+	x, weight, mean, rstd, dy := in[0], in[1], in[2], in[3], in[4] // (N..., C), (C), (N), (N), (N..., C)
+	dx, dweight, dbias := out[0], out[1], out[2]                   // (N..., C), (C), (C)
+	n, c := splitLast(x.Shape)
+	if err := cmp.Or(
+		checkFloat[F](k, x, weight, mean, rstd, dy, dx, dweight, dbias),
+		checkShape(k, "weight", weight, c),
+		checkShape(k, "mean", mean, n),
+		checkShape(k, "rstd", rstd, n),
+		checkShape(k, "dy", dy, x.Shape...),
+		checkShape(k, "dx", dx, x.Shape...),
+		checkShape(k, "dweight", dweight, c),
+		checkShape(k, "dbias", dbias, c),
+	); err != nil {
+		return nil, err
+	}
+	g := &layerNormGrad[F]{
+		norm: device.LayerNorm(k), n: n, c: c,
+		x: device.Slice[F](x), weight: device.Slice[F](weight), mean: device.Slice[F](mean),
+		rstd: device.Slice[F](rstd), dy: device.Slice[F](dy),
+		dx: device.Slice[F](dx), dweight: device.Slice[F](dweight), dbias: device.Slice[F](dbias),
+	}
+	g.size = max(rowsPerChunk(8*c), chunksOf(n, normChunks))
+	chunks := chunksOf(n, g.size)
+	if g.dweight == nil && g.dbias == nil {
+		return d.parallel(chunks, g.rows), nil
+	}
+	g.partial = make([]F, chunks*2*c)
+	return inTurn(d.parallel(chunks, g.rows), d.parallel(chunksOf(c, normColumns), g.fold)), nil
+}
+
+// layerNormGrad is a bound LayerNormGrad.
+type layerNormGrad[F float] struct {
+	norm device.LayerNorm
+	n, c int
+	size int // rows of a chunk
+
+	x, weight, mean, rstd, dy []F
+	dx, dweight, dbias        []F // nil when not wanted
+
+	partial []F // (chunks, 2, C): dweight and dbias of each chunk; nil when neither is wanted
+}
+
+// rows computes dx of a chunk of rows, and the chunk's part of dweight and dbias.
+func (g *layerNormGrad[F]) rows(chunk, _ int) {
+	from, to := chunkRange(chunk, g.size, g.n)
+	var dw, db []F
+	if g.partial != nil {
+		p := g.partial[chunk*2*g.c : (chunk+1)*2*g.c]
+		clear(p)
+		dw, db = p[:g.c], p[g.c:]
+	}
+	for r := from; r < to; r++ {
+		x, dy := g.x[r*g.c:(r+1)*g.c], g.dy[r*g.c:(r+1)*g.c]
+		if dw != nil {
+			addNormed(dw, db, x, dy, g.mean[r], g.rstd[r])
+		}
+		if g.dx != nil {
+			g.row(g.dx[r*g.c:(r+1)*g.c], x, dy, g.mean[r], g.rstd[r])
+		}
+	}
+}
+
+// addNormed adds dy times the normalised x to dw, and dy to db.
+func addNormed[F float](dw, db, x, dy []F, mean, rstd F) {
+	dw, db, dy = dw[:len(x)], db[:len(x)], dy[:len(x)]
+	for i, x := range x {
+		dw[i] += F(dy[i] * ((x - mean) * rstd))
+		db[i] += dy[i]
+	}
+}
+
+// row sets dx = rstd*(g - mean(g) - h*slope*mean(g*h)) where g = dy*weight and h is x normalised.
+// slope is 1, or with StdPlusEps 1/(std*rstd): there rstd changes otherwise with the deviation. Where
+// the deviation is 0, h is 0 and there is no such term.
+func (g *layerNormGrad[F]) row(dx, x, dy []F, mean, rstd F) {
+	w := g.weight[:len(x)]
+	dx, dy = dx[:len(x)], dy[:len(x)]
+	var sum, dot float64
+	for i, x := range x {
+		gw := float64(dy[i] * w[i])
+		sum += gw
+		dot += float64(gw * float64((x-mean)*rstd))
+	}
+	if g.norm.StdPlusEps {
+		if std := math.Sqrt(variance(x, mean)); std > 0 {
+			dot /= std * float64(rstd)
+		}
+	}
+	c := float64(len(x))
+	sub, slope := F(sum/c), F(dot/c)
+	for i, x := range x {
+		h := (x - mean) * rstd
+		dx[i] = rstd * (F(dy[i]*w[i]) - sub - F(h*slope))
+	}
+}
+
+// normColumns is the number of columns that a worker adds up at a time.
+const normColumns = 256
+
+// fold adds up the parts of dweight and dbias of some columns, in the order of the chunks.
+func (g *layerNormGrad[F]) fold(chunk, _ int) {
+	from, to := chunkRange(chunk, normColumns, g.c)
+	for half, sum := range [][]F{g.dweight, g.dbias} {
+		if sum == nil {
+			continue
+		}
+		sum = sum[from:to]
+		clear(sum)
+		for p := half * g.c; p < len(g.partial); p += 2 * g.c {
+			addVectors(sum, sum, g.partial[p+from:p+to])
+		}
+	}
+}
