@@ -2,30 +2,33 @@
 STATICCHECK = honnef.co/go/tools/cmd/staticcheck@v0.8.2
 export CGO_ENABLED = 0
 
-.PHONY: build test race lint fmt cover bench gradcheck fuzz sample
+help: ## this list
+	@grep -E '^[a-z-]+:.*##' Makefile | sed 's/:.*## /\t/' | expand -t 14
+
+.PHONY: help build test race lint fmt cover bench gradcheck fuzz sample
 
 build: ## the command, in the current directory
 	go build -trimpath -ldflags='-s -w' -o train-tiny ./cmd/train-tiny
 
-test:
+test: ## all tests
 	go test ./...
 
 race: ## the race detector needs cgo and a C compiler
 	CGO_ENABLED=1 go test -race ./data/... ./internal/device/... ./graph/machine ./train/...
 
-lint:
+lint: ## gofmt, vet, staticcheck
 	test -z "$$(gofmt -l .)" || { gofmt -l .; exit 1; }
 	go vet ./...
 	go run $(STATICCHECK) ./...
 
-fmt:
+fmt: ## format all files
 	gofmt -w .
 
-cover:
+cover: ## share of statements that tests run
 	go test -coverprofile=cover.out -coverpkg=./... ./...
 	go tool cover -func=cover.out | tail -n 1
 
-bench:
+bench: ## all benchmarks
 	go test -run='^$$' -bench=. -benchtime=1s ./...
 
 gradcheck: ## every operator and a two-layer GPT against finite differences

@@ -76,8 +76,8 @@ type float interface{ float32 | float64 }
 func (d *Device) parallel(chunks int, body func(chunk, worker int)) device.Launch {
 	return func() error {
 		d.mu.Lock()
+		defer d.mu.Unlock() // the body may panic
 		d.pool.run(chunks, body)
-		d.mu.Unlock()
 		return nil
 	}
 }

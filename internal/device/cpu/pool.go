@@ -22,6 +22,8 @@ type pool struct {
 	busy atomic.Int64  // helpers that may still be in body
 	done chan struct{} // sent by the last helper to end when the caller sleeps
 	wait atomic.Uint32 // state of the caller: ready or asleep
+
+	failure atomic.Pointer[any] // what a body panicked with
 }
 
 type helper struct {
@@ -55,7 +57,7 @@ func newPool(workers int) *pool {
 
 // run calls body(chunk, worker) once for every chunk in [0, chunks) and returns when all have ended.
 // Chunks may run in any order and on any worker, so a body's result must not depend on the worker.
-// Runs of one pool must not overlap.
+// Runs of one pool must not overlap. A panic of the body is run's.
 func (p *pool) run(chunks int, body func(chunk, worker int)) {
 	if p.workers == 1 || chunks < 2 {
 		for i := range chunks {
@@ -74,7 +76,7 @@ func (p *pool) run(chunks int, body func(chunk, worker int)) {
 			h.wake <- struct{}{}
 		}
 	}
-	p.drain(0)
+	p.guard(0)
 	// All chunks are taken: who has not begun by now need not.
 	for i := range helpers {
 		if helpers[i].state.CompareAndSwap(called, ready) {
@@ -83,6 +85,9 @@ func (p *pool) run(chunks int, body func(chunk, worker int)) {
 	}
 	p.join()
 	p.body = nil
+	if failure := p.failure.Swap(nil); failure != nil {
+		panic(*failure)
+	}
 }
 
 // join returns when no helper is busy. A helper of the run before may be late with its token, so a
@@ -110,7 +115,7 @@ func (p *pool) spawn() {
 		go func() {
 			for {
 				h.await(p.spins)
-				p.drain(i + 1)
+				p.guard(i + 1)
 				h.state.Store(ready)
 				if p.busy.Add(-1) == 0 && p.wait.CompareAndSwap(asleep, ready) {
 					p.done <- struct{}{}
@@ -132,6 +137,18 @@ func (h *helper) await(spins int) {
 			<-h.wake
 		}
 	}
+}
+
+// guard drains, and keeps a panic of the body for the caller of run, in whose goroutine it can be recovered.
+func (p *pool) guard(worker int) {
+	defer func() {
+		if failure := recover(); failure != nil {
+			kept := failure // a variable of its own, so that only a panic allocates
+			p.failure.Store(&kept)
+			p.next.Store(p.total) // leave the other chunks
+		}
+	}()
+	p.drain(worker)
 }
 
 // drain takes chunks until none is left.

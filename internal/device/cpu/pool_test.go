@@ -70,3 +70,27 @@ func BenchmarkPool(b *testing.B) {
 		p.run(16, body)
 	}
 }
+
+// A panic in any worker's chunk comes out of run, once, and the pool works on.
+func TestPoolPanicIsTheCallers(t *testing.T) {
+	p := newPool(3)
+	for range 20 {
+		got := func() (failure any) {
+			defer func() { failure = recover() }()
+			p.run(50, func(chunk, _ int) {
+				if chunk%10 == 3 {
+					panic("chunk")
+				}
+			})
+			return nil
+		}()
+		if got != "chunk" {
+			t.Fatalf("run panicked with %v, want the body's panic", got)
+		}
+		var ran atomic.Int64
+		p.run(50, func(int, int) { ran.Add(1) })
+		if ran.Load() != 50 {
+			t.Fatalf("after a panic %d of 50 chunks ran", ran.Load())
+		}
+	}
+}
