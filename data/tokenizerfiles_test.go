@@ -9,21 +9,21 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// sampleText holds what loaders trip over. The ids beside it and the files in testdata/byte and
+// mixedText holds what loaders trip over. The ids beside it and the files in testdata/byte and
 // testdata/char belong together: the tokenizers library (0.23.3, the one behind transformers) read
-// those files, encoded sampleText to these ids, and decoded them to sampleText.
-const sampleText = "\ufeffab \x00\r\né e\u0301 中文 👩\u200d👧 <|end|>\"\\"
+// those files, encoded mixedText to these ids, and decoded them to mixedText.
+const mixedText = "\ufeffab \x00\r\né e\u0301 中文 👩\u200d👧 <|end|>\"\\"
 
 var (
-	sampleByteIDs = []int32{239, 187, 191, 97, 98, 32, 0, 13, 10, 195, 169, 32, 101, 204, 129, 32, 228, 184, 173, 230, 150, 135,
+	mixedByteIDs = []int32{239, 187, 191, 97, 98, 32, 0, 13, 10, 195, 169, 32, 101, 204, 129, 32, 228, 184, 173, 230, 150, 135,
 		32, 240, 159, 145, 169, 226, 128, 141, 240, 159, 145, 167, 32, 60, 124, 101, 110, 100, 124, 62, 34, 92}
-	sampleCharIDs = []int32{19, 8, 9, 3, 0, 2, 1, 14, 3, 11, 15, 3, 17, 18, 3, 21, 16, 20,
+	mixedCharIDs = []int32{19, 8, 9, 3, 0, 2, 1, 14, 3, 11, 15, 3, 17, 18, 3, 21, 16, 20,
 		3, 5, 13, 11, 12, 10, 13, 6, 4, 7}
 )
 
-func sampleTokenizers(t testing.TB) []Tokenizer {
+func mixedTokenizers(t testing.TB) []Tokenizer {
 	t.Helper()
-	char, err := NewChar([]byte(sampleText))
+	char, err := NewChar([]byte(mixedText))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -31,7 +31,7 @@ func sampleTokenizers(t testing.TB) []Tokenizer {
 }
 
 func TestFiles(t *testing.T) {
-	for i, tok := range sampleTokenizers(t) {
+	for i, tok := range mixedTokenizers(t) {
 		files, err := Files(tok, 128)
 		if err != nil {
 			t.Fatal(err)
@@ -52,20 +52,20 @@ func TestFiles(t *testing.T) {
 		if loaded.Kind() != tok.Kind() || loaded.VocabSize() != tok.VocabSize() {
 			t.Errorf("a %s tokenizer of %d tokens came back as %s of %d", tok.Kind(), tok.VocabSize(), loaded.Kind(), loaded.VocabSize())
 		}
-		ids, err := loaded.Encode([]byte(sampleText))
+		ids, err := loaded.Encode([]byte(mixedText))
 		if err != nil {
 			t.Fatal(err)
 		}
-		if diff := cmp.Diff([][]int32{sampleByteIDs, sampleCharIDs}[i], ids); diff != "" {
+		if diff := cmp.Diff([][]int32{mixedByteIDs, mixedCharIDs}[i], ids); diff != "" {
 			t.Errorf("%s ids (-want +got):\n%s", tok.Kind(), diff)
 		}
-		roundTrip(t, loaded, []byte(sampleText))
+		roundTrip(t, loaded, []byte(mixedText))
 	}
 }
 
 // The merges of a character tokenizer must build each multi-byte character of vocab.json.
 func TestCharMergesBuildCharacters(t *testing.T) {
-	files, err := Files(sampleTokenizers(t)[1], 128)
+	files, err := Files(mixedTokenizers(t)[1], 128)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,6 +11,12 @@ import (
 	"gorgonia.org/tensor"
 )
 
+// The types that weights can have, as NewGPT and NewParameters take them.
+var (
+	Float32 = tensor.Float32
+	Float64 = tensor.Float64
+)
+
 // Parameter is one tensor of weights: a name, a shape, its place in the arena, and how it starts.
 type Parameter struct {
 	Name    string

@@ -2,6 +2,7 @@ package train
 
 import (
 	"errors"
+	"slices"
 
 	"gorgonia.org/gorgonia"
 
@@ -60,10 +61,23 @@ func (e *evaluator) run(limit int) (Evaluation, error) {
 		if err := e.machine.RunAll(); err != nil {
 			return Evaluation{}, err
 		}
-		loss += scalar(e.graph.Loss)
+		batch := scalar(e.graph.Loss)
+		if !finite(batch) {
+			return Evaluation{}, e.explain(batch)
+		}
+		loss += batch
 		count += scalar(e.graph.Count)
 	}
 	return Evaluation{Loss: loss / count, Tokens: int(count)}, nil
+}
+
+// explain finds the node at which the batch that was just run left the numbers.
+func (e *evaluator) explain(loss float64) error {
+	node, err := e.machine.FirstNonFinite()
+	if err != nil {
+		return err
+	}
+	return &NonFiniteError{Validation: true, Loss: loss, Node: node, Batch: slices.Clone(e.batch.Inputs[:e.batch.T])}
 }
 
 // Evaluate returns the loss on the validation part, on at most data.EvalLimit tokens of it.
@@ -71,7 +85,12 @@ func (t *Trainer) Evaluate() (Evaluation, error) {
 	if t.eval == nil {
 		return Evaluation{}, errors.New("there is no validation part")
 	}
-	return t.eval.run(data.EvalLimit)
+	e, err := t.eval.run(data.EvalLimit)
+	var bad *NonFiniteError
+	if errors.As(err, &bad) {
+		bad.Step = t.step
+	}
+	return e, err
 }
 
 // scalar returns the value of a scalar node of either float type.

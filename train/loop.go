@@ -110,8 +110,7 @@ func (l *Loop) begin() error {
 	l.now = Progress{Step: l.Trainer.Done(), MaxIters: l.Trainer.opts.MaxIters,
 		Loss: nan, ValLoss: nan, ValBPB: nan, Rate: nan, Norm: nan}
 	l.before = time.Duration(s.Seconds * float64(time.Second))
-	l.started = time.Now()
-	l.speed.start(l.started)
+	l.startClock()
 	l.saved, l.latest = -1, l.Checkpoint.Path
 	if l.Trainer.Done() > 0 {
 		l.saved = l.Trainer.Done()
@@ -124,7 +123,13 @@ func (l *Loop) begin() error {
 			return err
 		}
 	}
+	l.startClock() // the first evaluation is no training
 	return l.save()
+}
+
+func (l *Loop) startClock() {
+	l.started = time.Now()
+	l.speed.start(l.started)
 }
 
 func (l *Loop) finished() bool {

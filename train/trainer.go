@@ -156,16 +156,20 @@ func finite(x float64) bool { return !math.IsNaN(x) && !math.IsInf(x, 0) }
 // NonFiniteError stops a training whose loss or gradient is no longer a number. The weights are those
 // from before the step.
 type NonFiniteError struct {
-	Step  int     // counting from 1
-	Loss  float64 // nats per token
-	Norm  float64 // of the gradient
-	Node  string  // first node with a non-finite result, and the ranges of its inputs
-	Batch []int32 // the inputs of the last micro-batch's first window
+	Step       int     // counting from 1
+	Validation bool    // found by an evaluation after the step
+	Loss       float64 // nats per token
+	Norm       float64 // of the gradient
+	Node       string  // first node with a non-finite result, and the ranges of its inputs
+	Batch      []int32 // the inputs of the last micro-batch's first window
 }
 
 func (e *NonFiniteError) Error() string {
 	what := fmt.Sprintf("loss became %v", e.Loss)
-	if finite(e.Loss) {
+	switch {
+	case e.Validation:
+		what = "validation " + what
+	case finite(e.Loss):
 		what = fmt.Sprintf("the gradient's norm became %v", e.Norm)
 	}
 	return fmt.Sprintf("%s at step %d; first bad node: %s", what, e.Step, e.Node)

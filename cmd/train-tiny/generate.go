@@ -1,0 +1,99 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+
+	"github.com/alecthomas/kong"
+
+	"tinylm/data"
+	"tinylm/train/generate"
+)
+
+// generateCmd writes text with a model.
+type generateCmd struct {
+	RunDir       string   `arg:"" name:"run" help:"Directory of a run, of a checkpoint, or of a GPT-2 model of Hugging Face's layout."`
+	Prompt       string   `name:"prompt" placeholder:"TEXT" help:"Text to go on from."`
+	MaxNewTokens int      `name:"max-new-tokens" default:"${max_new_tokens}" help:"Tokens to write."`
+	NumSamples   int      `name:"num-samples" default:"1" help:"Texts to write; a line of --- stands between them."`
+	Temperature  float64  `name:"temperature" default:"${temperature}" help:"Below 1 likely tokens become likelier; 0: always the likeliest."`
+	TopK         int      `name:"top-k" help:"Draw from the K likeliest tokens only; 0: from all."`
+	TopP         float64  `name:"top-p" help:"Draw from the likeliest tokens of this probability together; 0 or 1: from all."`
+	Seed         int64    `name:"seed" default:"${seed}" help:"Of the random numbers."`
+	Stop         []string `name:"stop" placeholder:"TEXT" sep:"none" help:"End the text before this string; may be given several times."`
+}
+
+// generateDefaults are the defaults in the tags above.
+func generateDefaults() kong.Vars {
+	o := generate.Defaults()
+	return kong.Vars{
+		"max_new_tokens": fmt.Sprint(o.MaxNewTokens), "temperature": fmt.Sprint(o.Temperature), "seed": fmt.Sprint(o.Seed),
+	}
+}
+
+func (c *generateCmd) options() generate.Options {
+	return generate.Options{
+		MaxNewTokens: c.MaxNewTokens, Temperature: c.Temperature, TopK: c.TopK, TopP: c.TopP, Seed: c.Seed, Stop: c.Stop,
+	}
+}
+
+// Run is called by the parser.
+func (c *generateCmd) Run(s *streams) error {
+	o := c.options()
+	if err := o.Validate(); err != nil {
+		return usageError{err}
+	}
+	if c.NumSamples < 1 {
+		return usagef("--num-samples must be at least 1, got %d", c.NumSamples)
+	}
+	m, err := generate.Load(c.RunDir)
+	if err != nil {
+		return err
+	}
+	note(s.err, m.Notice)
+	if err := c.checkPrompt(m, s.err); err != nil {
+		return err
+	}
+	for o.Sample = range c.NumSamples {
+		if o.Sample > 0 {
+			fmt.Fprintln(s.out, "---")
+		}
+		if err := writeText(context.Background(), s.out, m, c.Prompt, o); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// checkPrompt refuses what the vocabulary lacks, and says when the prompt is longer than the model sees.
+func (c *generateCmd) checkPrompt(m *generate.Model, w io.Writer) error {
+	ids, err := m.Tokenizer.Encode([]byte(c.Prompt))
+	if err != nil {
+		return usagef("--prompt: %w", err)
+	}
+	if limit := m.GPT.Config.Context; len(ids) > limit {
+		note(w, fmt.Sprintf("the prompt has %s tokens; the model sees the last %s of them",
+			data.Thousands(len(ids)), data.Thousands(limit)))
+	}
+	return nil
+}
+
+// writeText writes prompt and what follows, and ends the line.
+func writeText(ctx context.Context, w io.Writer, m *generate.Model, prompt string, o generate.Options) error {
+	if _, err := io.WriteString(w, prompt); err != nil {
+		return err
+	}
+	if _, err := m.WriteText(ctx, w, prompt, o); err != nil {
+		return err
+	}
+	_, err := fmt.Fprintln(w)
+	return err
+}
+
+// note writes a line that is worth knowing; there may be none.
+func note(w io.Writer, text string) {
+	if text != "" {
+		fmt.Fprintf(w, "note: %s\n", text)
+	}
+}

@@ -1,0 +1,149 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"os"
+	"text/tabwriter"
+
+	"github.com/alecthomas/kong"
+
+	"tinylm/data"
+	"tinylm/graph"
+	"tinylm/layers"
+	"tinylm/train/checkpoint"
+)
+
+// inspectCmd shows a model, trained or not.
+type inspectCmd struct {
+	RunDir string        `arg:"" optional:"" name:"run" help:"Directory of a run, of a checkpoint, or of a GPT-2 model of Hugging Face's layout. Without it: the model that the flags describe, with the vocabulary of the built-in sample."`
+	Model  modelSettings `embed:""`
+	Batch  batchSetting  `embed:""`
+	Config string        `name:"config" placeholder:"FILE" help:"JSON file of settings, as train has."`
+	DOT    string        `name:"dot" placeholder:"FILE" help:"Draw the graph of a training step into this file, in Graphviz's language."`
+}
+
+// Run is called by the parser.
+func (c *inspectCmd) Run(ctx *kong.Context, s *streams) error {
+	config, set, err := c.describe(ctx, s)
+	if err != nil {
+		return err
+	}
+	m, err := layers.NewGPT(config, layers.Float32)
+	if err != nil {
+		return err
+	}
+	o := layers.GraphOptions{Composed: set.Model.Composed}
+	if c.DOT != "" {
+		if err := drawGraph(c.DOT, m, set.Batch.BatchSize, o); err != nil {
+			return err
+		}
+	}
+	writeConfig(s.out, m.Config)
+	writeParameters(s.out, m.Params().List())
+	return writeCosts(s.out, m, set.Batch.BatchSize, o)
+}
+
+// describe returns the configuration of a run's model, or of the one that the flags describe.
+func (c *inspectCmd) describe(ctx *kong.Context, s *streams) (layers.Config, settings, error) {
+	flags := flagLayer(ctx)
+	if c.RunDir == "" {
+		return c.fromFlags(flags)
+	}
+	for _, name := range sortedKeys(flags.values) {
+		if name != "batch-size" && name != "composed" {
+			return layers.Config{}, settings{}, usagef("--%s has no effect on the model of a run; leave it out, or leave out %s", name, c.RunDir)
+		}
+	}
+	saved, notice, err := checkpoint.OpenModel(c.RunDir)
+	if err != nil {
+		return layers.Config{}, settings{}, err
+	}
+	note(s.err, notice)
+	var run layer
+	if saved.State != nil {
+		run = savedLayer(saved)
+	}
+	set, err := resolve(defaultSize, run, flags)
+	return saved.Config, set, err
+}
+
+// fromFlags takes the vocabulary of the built-in sample.
+func (c *inspectCmd) fromFlags(flags layer) (layers.Config, settings, error) {
+	file, err := fileLayer(c.Config)
+	if err != nil {
+		return layers.Config{}, settings{}, err
+	}
+	set, err := resolve(defaultSize, file, flags)
+	if err != nil {
+		return layers.Config{}, set, err
+	}
+	sample, err := loadText("")
+	if err != nil {
+		return layers.Config{}, set, err
+	}
+	tok, err := sample.newTokenizer(set.Model.Tokenizer)
+	if err != nil {
+		return layers.Config{}, set, err
+	}
+	return set.config(tok.VocabSize()).WithDefaults(), set, nil
+}
+
+// drawGraph writes the graph of a training step on windows of the whole context.
+func drawGraph(path string, m *layers.GPT, batch int, o layers.GraphOptions) error {
+	g, err := m.TrainGraph(batch, m.Config.Context, o)
+	if err != nil {
+		return err
+	}
+	var text bytes.Buffer
+	if err := graph.DOT(&text, g.Graph); err != nil {
+		return err
+	}
+	return os.WriteFile(path, text.Bytes(), 0o644)
+}
+
+func writeConfig(w io.Writer, c layers.Config) {
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	for _, row := range []struct {
+		name  string
+		value any
+	}{
+		{"layers", c.Layers}, {"heads", c.Heads}, {"width", c.Width}, {"feed-forward width", c.Inner},
+		{"block", c.Context}, {"vocabulary", c.Vocab}, {"activation", c.Activation}, {"bias", !c.NoBias},
+		{"output tied to embedding", !c.Untied}, {"dropout", c.Dropout},
+	} {
+		fmt.Fprintf(t, "%s\t%v\n", row.name, row.value)
+	}
+	t.Flush()
+}
+
+func writeParameters(w io.Writer, list []layers.Parameter) {
+	fmt.Fprintln(w)
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(t, "parameter\tshape\tnumbers")
+	total := 0
+	for _, p := range list {
+		total += p.Len()
+		fmt.Fprintf(t, "%s\t%v\t%s\n", p.Name, p.Shape, data.Thousands(p.Len()))
+	}
+	fmt.Fprintf(t, "in all\t\t%s\n", data.Thousands(total))
+	t.Flush()
+}
+
+// writeCosts says what a training step takes.
+func writeCosts(w io.Writer, m *layers.GPT, batch int, o layers.GraphOptions) error {
+	flops, err := m.Config.FLOPsPerToken()
+	if err != nil {
+		return err
+	}
+	memory, err := m.TrainMemory(batch, m.Config.Context, o)
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(w, "\ntraining  %.3g million floating-point operations a token\n"+
+		"memory    %s on %d windows: weights %s, gradients %s, moments %s, step %s\n", float64(flops)/1e6,
+		bytesText(memory.Total()), batch, bytesText(memory.Weights), bytesText(memory.Gradients),
+		bytesText(memory.Moments), bytesText(memory.Step))
+	return err
+}

@@ -1,0 +1,143 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/alecthomas/kong"
+)
+
+var unknownFlag = regexp.MustCompile(`^unknown flag (--?)([^,]+)`)
+
+// parseError words an error of the parser as ours: it names the nearest flag.
+func parseError(err error, app *kong.Application) error {
+	m := unknownFlag.FindStringSubmatch(err.Error())
+	if m == nil {
+		return err
+	}
+	node := app.DefaultCmd
+	if parse := (*kong.ParseError)(nil); errors.As(err, &parse) && parse.Context != nil && parse.Context.Selected() != nil {
+		node = parse.Context.Selected()
+	}
+	var names []string
+	for _, group := range node.AllFlags(true) {
+		for _, f := range group {
+			names = append(names, f.Name)
+		}
+	}
+	if near := nearest(m[2], names); near != "" {
+		return fmt.Errorf("unknown flag %s%s; did you mean --%s?", m[1], m[2], near)
+	}
+	return fmt.Errorf("unknown flag %s%s; train-tiny %s --help lists the flags", m[1], m[2], node.Name)
+}
+
+var negative = regexp.MustCompile(`^-[0-9.]`)
+
+// joinNegative writes "--flag -1" as "--flag=-1", since the parser takes "-1" for a flag.
+func joinNegative(args []string) []string {
+	var joined []string
+	for i := 0; i < len(args); i++ {
+		if args[i] == "--" {
+			return append(joined, args[i:]...)
+		}
+		isFlag := strings.HasPrefix(args[i], "--") && !strings.Contains(args[i], "=")
+		if isFlag && i+1 < len(args) && negative.MatchString(args[i+1]) {
+			joined = append(joined, args[i]+"="+args[i+1])
+			i++
+			continue
+		}
+		joined = append(joined, args[i])
+	}
+	return joined
+}
+
+// nearest returns the name most like the one given, or "" if none is like it: at most one edit in three
+// characters. Of equally near names it is the first.
+func nearest(name string, among []string) string {
+	name = strings.ReplaceAll(name, "_", "-")
+	best, least := "", max(1, len(name)/3)+1
+	for _, candidate := range among {
+		if d := distance(name, candidate); d < least {
+			best, least = candidate, d
+		}
+	}
+	return best
+}
+
+// distance is the number of insertions, deletions, replacements and swaps of neighbours that turn a into
+// b (optimal string alignment).
+func distance(a, b string) int {
+	rows := make([][]int, len(a)+1)
+	for i := range rows {
+		rows[i] = make([]int, len(b)+1)
+		rows[i][0] = i
+	}
+	for j := range rows[0] {
+		rows[0][j] = j
+	}
+	for i := 1; i <= len(a); i++ {
+		for j := 1; j <= len(b); j++ {
+			replace := rows[i-1][j-1]
+			if a[i-1] != b[j-1] {
+				replace++
+			}
+			rows[i][j] = min(replace, rows[i-1][j]+1, rows[i][j-1]+1)
+			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
+				rows[i][j] = min(rows[i][j], rows[i-2][j-2]+1)
+			}
+		}
+	}
+	return rows[len(a)][len(b)]
+}
+
+// helpWithDefault adds the default of a flag to its help; that of a setting is in the presets.
+func helpWithDefault(v *kong.Value) string {
+	text, ok := v.Default, v.HasDefault
+	if !ok {
+		text, ok = defaultText(v.Name)
+	}
+	if !ok || slices.Contains([]string{"", "false", "0s"}, text) {
+		return v.Help
+	}
+	return fmt.Sprintf("%s (%s)", v.Help, text)
+}
+
+// placeHolders gives short names to the values of flags in the help.
+func placeHolders(k *kong.Kong) error {
+	names := map[reflect.Kind]string{reflect.Int: "N", reflect.Int64: "N", reflect.Float64: "X", reflect.String: "NAME"}
+	for _, command := range k.Model.Children {
+		for _, f := range command.Flags {
+			if name, ok := names[f.Target.Kind()]; ok && f.PlaceHolder == "" {
+				f.PlaceHolder = name
+			}
+			if f.Target.Type() == reflect.TypeFor[time.Duration]() {
+				f.PlaceHolder = "TIME"
+			}
+		}
+	}
+	return nil
+}
+
+// programName is how to call this program again, given how it was called.
+func programName(arg0 string) string {
+	if strings.Contains(filepath.ToSlash(arg0), "/go-build") { // go run builds it there
+		return "go run ./cmd/train-tiny"
+	}
+	return quote(arg0)
+}
+
+var plainWord = regexp.MustCompile(`^[\p{L}\p{N}_@%+=:,./-]+$`)
+
+// quote writes a word for a shell.
+func quote(word string) string {
+	if plainWord.MatchString(word) {
+		return word
+	}
+	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
+}
