@@ -5,7 +5,7 @@ export CGO_ENABLED = 0
 help: ## this list
 	@grep -E '^[a-z-]+:.*##' Makefile | sed 's/:.*## /\t/' | expand -t 14
 
-.PHONY: help build test race lint fmt cover bench gradcheck fuzz sample
+.PHONY: help build test race lint fmt cover bench gradcheck compare-torch fuzz sample
 
 build: ## the command, in the current directory
 	go build -trimpath -ldflags='-s -w' -o train-tiny ./cmd/train-tiny
@@ -33,6 +33,10 @@ bench: ## all benchmarks
 
 gradcheck: ## every operator and a two-layer GPT against finite differences
 	go run ./cmd/train-tiny gradcheck
+
+compare-torch: ## the same 2000 steps here and in PyTorch, three seeds (an hour); needs python3 with torch, numpy, safetensors
+	for s in 1 2 3; do go run ./internal/peers/opticks -seed $$s -out /tmp/opticks-$$s || exit 1; done
+	python3 internal/peers/follow.py /tmp/opticks-1 /tmp/opticks-2 /tmp/opticks-3
 
 fuzz: ## every fuzz target for a minute
 	for p in $$(go list ./...); do \
