@@ -35,8 +35,8 @@ gradcheck: ## every operator and a two-layer GPT against finite differences
 	go run ./cmd/train-tiny gradcheck
 
 compare-torch: ## the same 2000 steps here and in PyTorch, three seeds (an hour); needs python3 with torch, numpy, safetensors
-	for s in 1 2 3; do go run ./internal/peers/opticks -seed $$s -out /tmp/opticks-$$s || exit 1; done
-	python3 internal/peers/follow.py /tmp/opticks-1 /tmp/opticks-2 /tmp/opticks-3
+	dir=$$(mktemp -d) && for s in 1 2 3; do go run ./internal/peers/opticks -seed $$s -out $$dir/$$s || exit 1; done && \
+	python3 internal/peers/follow.py $$dir/1 $$dir/2 $$dir/3
 
 fuzz: ## every fuzz target for a minute
 	for p in $$(go list ./...); do \

@@ -7,6 +7,7 @@ import (
 	"gorgonia.org/tensor"
 
 	"tinylm/internal/device"
+	"tinylm/internal/node"
 	"tinylm/internal/value"
 )
 
@@ -36,11 +37,11 @@ func Attention(qkv *gorgonia.Node, c AttentionConfig) (*gorgonia.Node, error) {
 	if err != nil {
 		return nil, fmt.Errorf("attention: %w", err)
 	}
-	if qkv.Dims() != 3 || c.Heads < 1 || last(qkv)%(3*c.Heads) != 0 {
+	if qkv.Dims() != 3 || c.Heads < 1 || node.Last(qkv)%(3*c.Heads) != 0 {
 		return nil, fmt.Errorf("attention: qkv %v with %d heads; want (B, T, 3C) with C divisible by the heads",
 			qkv.Shape(), c.Heads)
 	}
-	b, n, ch := qkv.Shape()[0], qkv.Shape()[1], last(qkv)/3
+	b, n, ch := qkv.Shape()[0], qkv.Shape()[1], node.Last(qkv)/3
 	k := device.Attention{Heads: c.Heads, Packed: true}
 	out := []device.Spec{
 		{DType: t, Shape: []int{b, n, ch}},         // y
@@ -57,12 +58,12 @@ func ScaledDotProductAttention(q, k, v *gorgonia.Node, c AttentionConfig) (*gorg
 		return nil, fmt.Errorf("attention: %w", err)
 	}
 	if q.Dims() != 4 || k.Dims() != 4 || v.Dims() != 4 ||
-		!equal(q.Shape()[:2], k.Shape()[:2]) || !equal(k.Shape()[:3], v.Shape()[:3]) || last(q) != last(k) {
+		!equal(q.Shape()[:2], k.Shape()[:2]) || !equal(k.Shape()[:3], v.Shape()[:3]) || node.Last(q) != node.Last(k) {
 		return nil, fmt.Errorf("attention: q, k, v %s; want (B, H, Tq, D), (B, H, Tk, D), (B, H, Tk, Dv)", shapes(q, k, v))
 	}
 	b, h, tq, tk := q.Shape()[0], q.Shape()[1], q.Shape()[2], k.Shape()[2]
 	out := []device.Spec{
-		{DType: t, Shape: []int{b, h, tq, last(v)}},
+		{DType: t, Shape: []int{b, h, tq, node.Last(v)}},
 		{DType: t, Shape: []int{b, h, tq, 2}},
 	}
 	return attention(device.Attention{}, c, []int{b, h, tq, tk}, out, q, k, v)

@@ -211,14 +211,15 @@ func rowCases() []opCase {
 	}
 }
 
-// attentionCases has each option alone, and all together.
-func attentionCases() []opCase {
-	type maskOf struct {
-		name  string
-		typ   tensor.Dtype // Bool, or any other for the inputs' type
-		shape []int        // for scores (2, 2, 3, 4) or (2, 2, 4, 4)
-		data  func(i int) float64
-	}
+// maskCase is a mask for scores (2, 2, 3, 4) or (2, 2, 4, 4).
+type maskCase struct {
+	name  string
+	typ   tensor.Dtype // Bool, or any other for the inputs' type
+	shape []int        // the leading axes
+	data  func(i int) float64
+}
+
+func maskCases() []maskCase {
 	hide := func(i int) float64 { return float64(i % 3 % 2) }
 	shift := func(i int) float64 { return math.Sin(float64(i)) }
 	cut := func(i int) float64 { // hides everything from query 1
@@ -228,7 +229,7 @@ func attentionCases() []opCase {
 		return shift(i)
 	}
 	all := func(i int) float64 { return float64(1 - i/8%2) } // hides everything from queries 0 and 1
-	masks := []maskOf{
+	return []maskCase{
 		{name: "bool (Tq, Tk)", typ: tensor.Bool, data: hide},
 		{name: "bool (B, 1, Tq, Tk)", typ: tensor.Bool, shape: []int{2, 1}, data: hide},
 		{name: "bool (1, H, Tq, Tk)", typ: tensor.Bool, shape: []int{1, 2}, data: hide},
@@ -237,50 +238,61 @@ func attentionCases() []opCase {
 		{name: "additive (B, H, Tq, Tk)", shape: []int{2, 2}, data: shift},
 		{name: "additive with a row of -Inf", data: cut},
 	}
-	var cases []opCase
-	add := func(name string, heads bool, config func(x *node) graph.AttentionConfig) {
-		if heads {
-			cases = append(cases, opCase{name: "attention by heads, " + name,
-				shapes: shapesOf([]int{2, 2, 3, 5}, []int{2, 2, 4, 5}, []int{2, 2, 4, 6}),
-				build: func(f form, x gorgonia.Nodes) (*node, error) {
-					return f.scaledDotProductAttention(x[0], x[1], x[2], config(x[0]))
-				}})
-			return
-		}
-		cases = append(cases, opCase{name: "attention, " + name, shapes: shapesOf([]int{2, 4, 12}),
-			build: func(f form, x gorgonia.Nodes) (*node, error) {
-				c := config(x[0])
-				c.Heads = 2
-				return f.attention(x[0], c)
-			}})
+}
+
+// node adds the mask for tq queries to the graph of the input x.
+func (m maskCase) node(x *node, tq int) *node {
+	typ := m.typ
+	if typ != tensor.Bool {
+		typ = x.Dtype()
 	}
+	shape := append(append([]int{}, m.shape...), tq, 4)
+	data := make([]float64, size(shape))
+	for i := range data {
+		data[i] = m.data(i)
+	}
+	return leaf(x.Graph(), "mask", typ, shape, data)
+}
+
+// attentionCase is attention by heads with 3 queries, or on a packed projection with 4; config makes its
+// options in the graph of an input.
+func attentionCase(name string, heads bool, config func(x *node) graph.AttentionConfig) opCase {
+	if heads {
+		return opCase{name: "attention by heads, " + name,
+			shapes: shapesOf([]int{2, 2, 3, 5}, []int{2, 2, 4, 5}, []int{2, 2, 4, 6}),
+			build: func(f form, x gorgonia.Nodes) (*node, error) {
+				return f.scaledDotProductAttention(x[0], x[1], x[2], config(x[0]))
+			}}
+	}
+	return opCase{name: "attention, " + name, shapes: shapesOf([]int{2, 4, 12}),
+		build: func(f form, x gorgonia.Nodes) (*node, error) {
+			c := config(x[0])
+			c.Heads = 2
+			return f.attention(x[0], c)
+		}}
+}
+
+// attentionCases has each option alone, and all together.
+func attentionCases() []opCase {
+	var cases []opCase
 	for _, heads := range []bool{false, true} {
 		tq := 4
 		if heads {
 			tq = 3
 		}
-		add("plain", heads, func(*node) graph.AttentionConfig { return graph.AttentionConfig{} })
-		add("causal", heads, func(*node) graph.AttentionConfig { return graph.AttentionConfig{Causal: true} })
+		add := func(name string, config func(x *node) graph.AttentionConfig) {
+			cases = append(cases, attentionCase(name, heads, config))
+		}
 		dropout := func(x *node) graph.DropoutConfig {
 			return graph.DropoutConfig{P: 0.3, RNG: rng(x.Graph()), Site: 5}
 		}
-		add("dropout", heads, func(x *node) graph.AttentionConfig { return graph.AttentionConfig{Dropout: dropout(x)} })
-		for _, m := range masks {
-			mask := func(x *node) *node {
-				typ := m.typ
-				if typ != tensor.Bool {
-					typ = x.Dtype()
-				}
-				shape := append(append([]int{}, m.shape...), tq, 4)
-				data := make([]float64, size(shape))
-				for i := range data {
-					data[i] = m.data(i)
-				}
-				return leaf(x.Graph(), "mask", typ, shape, data)
-			}
-			add(m.name, heads, func(x *node) graph.AttentionConfig { return graph.AttentionConfig{Mask: mask(x)} })
-			add("causal, dropout, "+m.name, heads, func(x *node) graph.AttentionConfig {
-				return graph.AttentionConfig{Mask: mask(x), Causal: true, Dropout: dropout(x)}
+		add("plain", func(*node) graph.AttentionConfig { return graph.AttentionConfig{} })
+		add("causal", func(*node) graph.AttentionConfig { return graph.AttentionConfig{Causal: true} })
+		add("dropout", func(x *node) graph.AttentionConfig { return graph.AttentionConfig{Dropout: dropout(x)} })
+		for _, m := range maskCases() {
+			add(m.name, func(x *node) graph.AttentionConfig { return graph.AttentionConfig{Mask: m.node(x, tq)} })
+			add("causal, dropout, "+m.name, func(x *node) graph.AttentionConfig {
+				return graph.AttentionConfig{Mask: m.node(x, tq), Causal: true, Dropout: dropout(x)}
 			})
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"gorgonia.org/gorgonia"
 
 	"tinylm/internal/device"
+	"tinylm/internal/node"
 )
 
 // IgnoreIndex is the target that does not count in a loss, as in PyTorch.
@@ -40,13 +41,13 @@ func crossEntropy(logits, targets *gorgonia.Node, k device.CrossEntropy) (*gorgo
 	if err != nil {
 		return nil, fmt.Errorf("crossentropy: %w", err)
 	}
-	if logits.Dims() < 1 || !equal(leading(logits), targets.Shape()) {
+	if logits.Dims() < 1 || !equal(node.Leading(logits), targets.Shape()) {
 		return nil, fmt.Errorf("crossentropy: logits, targets %s; want (N..., V), (N...)", shapes(logits, targets))
 	}
 	scalar := device.Spec{DType: t, Shape: []int{}}
 	return apply(rule{
 		kernel: k,
-		out:    []device.Spec{scalar, scalar, {DType: t, Shape: []int{rows(logits)}}}, // loss, count, lse
+		out:    []device.Spec{scalar, scalar, {DType: t, Shape: []int{node.Rows(logits)}}}, // loss, count, lse
 		diff:   1,
 		grad: func(in gorgonia.Nodes, packed, grad *gorgonia.Node) (gorgonia.Nodes, error) {
 			dloss, err := unwrap(grad)

@@ -10,6 +10,7 @@ import (
 	"gorgonia.org/gorgonia"
 
 	"tinylm/internal/device"
+	"tinylm/internal/node"
 )
 
 // DrawOption changes what DOT draws.
@@ -115,7 +116,7 @@ func (d *drawing) node(n *gorgonia.Node) {
 		name, style = n.Name(), "shape=box style=filled fillcolor=lightyellow"
 	case n.Op() == nil:
 		name, style = n.Name(), "shape=box style=filled fillcolor=lightblue"
-	case len(children(n)) == 0:
+	case len(node.Inputs(n)) == 0:
 		name, style = strings.TrimPrefix(name, "const "), "shape=plaintext"
 	}
 	label := fmt.Sprintf("%s\n%s", name, resultShape(n))
@@ -131,7 +132,7 @@ func (d *drawing) isParameter(n *gorgonia.Node) bool {
 
 // edges draws the edges into n.
 func (d *drawing) edges(n *gorgonia.Node) {
-	for _, in := range children(n) {
+	for _, in := range node.Inputs(n) {
 		from, result := d.source(in)
 		if result > 0 {
 			d.printf("  n%d -> n%d [label=\"result %d\"];\n", from.ID(), n.ID(), result)
@@ -148,7 +149,7 @@ func (d *drawing) source(n *gorgonia.Node) (from *gorgonia.Node, result int) {
 		if p, ok := n.Op().(*partOp); ok {
 			result = p.i
 		}
-		n = children(n)[0]
+		n = node.Inputs(n)[0]
 	}
 	return n, result
 }

@@ -7,6 +7,7 @@ import (
 	"gorgonia.org/tensor"
 
 	"tinylm/internal/device"
+	"tinylm/internal/node"
 )
 
 // Embedding gathers rows of a table: table (V, C), ids (S...) of type int32, int64 or int; result
@@ -24,7 +25,7 @@ func Embedding(table, ids *gorgonia.Node) (*gorgonia.Node, error) {
 	}
 	return apply(rule{
 		kernel: device.Embedding{},
-		out:    []device.Spec{{DType: t, Shape: append(dims(ids), last(table))}},
+		out:    []device.Spec{{DType: t, Shape: append(node.Dims(ids), node.Last(table))}},
 		diff:   1,
 		grad: func(in gorgonia.Nodes, _, dy *gorgonia.Node) (gorgonia.Nodes, error) {
 			dtable, err := apply(rule{kernel: device.EmbeddingGrad{}, out: []device.Spec{like(in[0])}}, in[1], dy)
@@ -45,7 +46,7 @@ func OneHot(ids *gorgonia.Node, classes int, t tensor.Dtype) (*gorgonia.Node, er
 	}
 	return apply(rule{
 		kernel: device.OneHot{},
-		out:    []device.Spec{{DType: dt, Shape: append(dims(ids), classes)}},
+		out:    []device.Spec{{DType: dt, Shape: append(node.Dims(ids), classes)}},
 	}, ids)
 }
 

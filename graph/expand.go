@@ -7,12 +7,13 @@ import (
 	"gorgonia.org/tensor"
 
 	"tinylm/internal/device"
+	"tinylm/internal/node"
 )
 
 // Expand repeats axes of length 1 to the given shape, which has x's rank.
 func Expand(x *gorgonia.Node, shape ...int) (*gorgonia.Node, error) {
 	return broadcast(x, shape, device.Expand{}, func(in gorgonia.Nodes, _, dy *gorgonia.Node) (gorgonia.Nodes, error) {
-		dx, err := Reduce(dy, dims(in[0])...)
+		dx, err := Reduce(dy, node.Dims(in[0])...)
 		return gorgonia.Nodes{dx}, err
 	})
 }
@@ -20,7 +21,7 @@ func Expand(x *gorgonia.Node, shape ...int) (*gorgonia.Node, error) {
 // Reduce sums over the axes that have length 1 in the given shape, which has x's rank.
 func Reduce(x *gorgonia.Node, shape ...int) (*gorgonia.Node, error) {
 	return broadcast(x, shape, device.Reduce{}, func(in gorgonia.Nodes, _, dy *gorgonia.Node) (gorgonia.Nodes, error) {
-		dx, err := Expand(dy, dims(in[0])...)
+		dx, err := Expand(dy, node.Dims(in[0])...)
 		return gorgonia.Nodes{dx}, err
 	})
 }
@@ -55,7 +56,7 @@ func RowMax(x *gorgonia.Node) (*gorgonia.Node, error) {
 	if x.Dims() < 1 {
 		return nil, fmt.Errorf("rowmax: x is a scalar; want (..., C)")
 	}
-	return apply(rule{kernel: device.RowMax{}, out: []device.Spec{{DType: t, Shape: append(leading(x), 1)}}}, x)
+	return apply(rule{kernel: device.RowMax{}, out: []device.Spec{{DType: t, Shape: append(node.Leading(x), 1)}}}, x)
 }
 
 func floatType(t tensor.Dtype) (device.DType, error) {

@@ -150,3 +150,38 @@ func TestComposedHoldsPrimitivesOnly(t *testing.T) {
 		})
 	}
 }
+
+// TestActivationExtremes: far from 0 value and slope are 0 on the left, x and 1 on the right; NaN stays NaN.
+func TestActivationExtremes(t *testing.T) {
+	inf := math.Inf(1)
+	x := []float64{-inf, -1e38, -1e30, -60, 60, 1e30, 1e38, inf, math.NaN()}
+	for _, f := range forms {
+		for name, build := range map[string]func(*node) (*node, error){"relu": f.relu, "gelu": f.gelu, "exact gelu": f.geluExact} {
+			for _, typ := range []tensor.Dtype{tensor.Float32, tensor.Float64} {
+				in := leaf(gorgonia.NewGraph(), "x", typ, []int{len(x)}, x)
+				y := must(t)(build(in))
+				sum := must(t)(graph.Reshape(must(t)(graph.Reduce(y, 1))))
+				grads, err := gorgonia.Grad(sum, in)
+				if err != nil {
+					t.Fatal(err)
+				}
+				got := run(t, gradcheck.Machine, y, grads[0])
+				for i, v := range floats(t, in.Value()) {
+					value, slope := got[0][i], got[1][i]
+					switch {
+					case math.IsNaN(v):
+						if !math.IsNaN(value) {
+							t.Errorf("%s %s %v of NaN is %v", f.name, name, typ, value)
+						}
+					case v < 0:
+						if math.Abs(value) > 1e-13 || math.Abs(slope) > 1e-13 {
+							t.Errorf("%s %s %v of %v is %v with slope %v, want 0 with slope 0", f.name, name, typ, v, value, slope)
+						}
+					case value != v && math.Abs(value/v-1) > 1e-15 || math.Abs(slope-1) > 1e-13:
+						t.Errorf("%s %s %v of %v is %v with slope %v, want x with slope 1", f.name, name, typ, v, value, slope)
+					}
+				}
+			}
+		}
+	}
+}

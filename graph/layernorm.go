@@ -6,6 +6,7 @@ import (
 	"gorgonia.org/gorgonia"
 
 	"tinylm/internal/device"
+	"tinylm/internal/node"
 )
 
 // LayerNorm normalises the last axis (Ba et al. 2016): weight*(x-mean)/sqrt(var+eps) + bias with the
@@ -27,10 +28,10 @@ func layerNorm(x, weight, bias *gorgonia.Node, k device.LayerNorm) (*gorgonia.No
 	if !(k.Eps > 0) {
 		return nil, fmt.Errorf("layernorm: epsilon %v; want a positive number", k.Eps)
 	}
-	if x.Dims() < 1 || !equal(weight.Shape(), []int{last(x)}) || !equal(bias.Shape(), weight.Shape()) {
+	if x.Dims() < 1 || !equal(weight.Shape(), []int{node.Last(x)}) || !equal(bias.Shape(), weight.Shape()) {
 		return nil, fmt.Errorf("layernorm: x, weight, bias %s; want (..., C), (C), (C)", shapes(x, weight, bias))
 	}
-	stats := device.Spec{DType: t, Shape: []int{rows(x)}}
+	stats := device.Spec{DType: t, Shape: []int{node.Rows(x)}}
 	return result(apply(rule{
 		kernel: k,
 		out:    []device.Spec{like(x), stats, stats}, // y, mean, rstd

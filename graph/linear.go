@@ -6,6 +6,7 @@ import (
 	"gorgonia.org/gorgonia"
 
 	"tinylm/internal/device"
+	"tinylm/internal/node"
 )
 
 // Linear is y = x·w + b over the last axis: x (N..., K), w (K, M), b (M) or nil; y (N..., M).
@@ -31,8 +32,8 @@ func linear(x, w, b *gorgonia.Node, transW bool) (*gorgonia.Node, error) {
 	if transW {
 		k, m = m, k
 	}
-	if last(x) != k {
-		return nil, fmt.Errorf("linear: x %v has %d columns, w %v wants %d", x.Shape(), last(x), w.Shape(), k)
+	if node.Last(x) != k {
+		return nil, fmt.Errorf("linear: x %v has %d columns, w %v wants %d", x.Shape(), node.Last(x), w.Shape(), k)
 	}
 	in := []*gorgonia.Node{x, w}
 	if b != nil {
@@ -43,7 +44,7 @@ func linear(x, w, b *gorgonia.Node, transW bool) (*gorgonia.Node, error) {
 	}
 	return apply(rule{
 		kernel: device.Linear{TransW: transW, Bias: b != nil},
-		out:    []device.Spec{{DType: t, Shape: append(leading(x), m)}},
+		out:    []device.Spec{{DType: t, Shape: append(node.Leading(x), m)}},
 		grad:   linearGrad(transW),
 		diff:   3,
 	}, in...)
@@ -87,7 +88,7 @@ func MatMul(a, b *gorgonia.Node, transA, transB bool) (*gorgonia.Node, error) {
 	}
 	return apply(rule{
 		kernel: device.MatMul{TransA: transA, TransB: transB},
-		out:    []device.Spec{{DType: t, Shape: append(dims(a)[:d-2:d-2], m, n)}},
+		out:    []device.Spec{{DType: t, Shape: append(node.Dims(a)[:d-2:d-2], m, n)}},
 		grad:   matMulGrad(transA, transB),
 		diff:   2,
 	}, a, b)

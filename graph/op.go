@@ -13,6 +13,7 @@ import (
 
 	"tinylm/internal/device"
 	"tinylm/internal/device/cpu"
+	"tinylm/internal/node"
 	"tinylm/internal/value"
 )
 
@@ -53,7 +54,7 @@ func apply(r rule, in ...*gorgonia.Node) (*gorgonia.Node, error) {
 }
 
 func newOp(r rule, in []*gorgonia.Node) (*op, error) {
-	o := &op{kernel: r.kernel, out: r.out, grad: r.grad, diff: make([]bool, len(in))}
+	o := &op{kernel: r.kernel, grad: r.grad, diff: make([]bool, len(in))}
 	for i, n := range in {
 		if n == nil {
 			return nil, fmt.Errorf("input %d is nil", i)
@@ -70,8 +71,10 @@ func newOp(r rule, in []*gorgonia.Node) (*op, error) {
 		if s.DType != r.out[0].DType {
 			return nil, fmt.Errorf("results of types %v and %v cannot be packed", r.out[0].DType, s.DType)
 		}
+		s.Shape = append([]int{}, s.Shape...) // a copy: the caller may own it; not nil for a scalar
+		o.out = append(o.out, s)
 	}
-	o.outType = dtype(r.out[0].DType)
+	o.outType = dtype(o.out[0].DType)
 	o.key = fmt.Sprintf("%s%+v%v%v", r.kernel.Name(), r.kernel, o.in, o.out)
 	return o, nil
 }
@@ -83,18 +86,10 @@ func insert(o gorgonia.Op, in []*gorgonia.Node) (*gorgonia.Node, error) {
 	if err != nil {
 		return nil, err
 	}
-	if n.Op().String() != o.String() || !slices.Equal(children(n), in) {
+	if n.Op().String() != o.String() || !slices.Equal(node.Inputs(n), in) {
 		return nil, fmt.Errorf("%v: Gorgonia merged this node with %v; give the inputs other names", o, n.Op())
 	}
 	return n, nil
-}
-
-func children(n *gorgonia.Node) []*gorgonia.Node {
-	var c []*gorgonia.Node
-	for it := n.Graph().From(n.ID()); it.Next(); {
-		c = append(c, it.Node().(*gorgonia.Node))
-	}
-	return c
 }
 
 // Kernel and Outputs implement device.Operator.

@@ -11,6 +11,7 @@ import (
 	"gorgonia.org/tensor"
 
 	"tinylm/internal/device"
+	"tinylm/internal/node"
 	"tinylm/internal/value"
 )
 
@@ -101,7 +102,7 @@ func unwrap(grad *gorgonia.Node) (*gorgonia.Node, error) {
 	if _, ok := grad.Op().(*wrapOp); !ok {
 		return nil, fmt.Errorf("the gradient of a packed node comes from %v, not from its result", grad.Op())
 	}
-	return children(grad)[0], nil
+	return node.Inputs(grad)[0], nil
 }
 
 // Virtual implements device.Virtual: nothing reads a wrapped gradient as a vector.

@@ -2,10 +2,12 @@ package graph
 
 import (
 	"fmt"
+	"slices"
 
 	"gorgonia.org/gorgonia"
 
 	"tinylm/internal/device"
+	"tinylm/internal/node"
 )
 
 // Reshape gives x another shape of the same length. Unlike gorgonia.Reshape the result never shares
@@ -15,7 +17,7 @@ func Reshape(x *gorgonia.Node, shape ...int) (*gorgonia.Node, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reshape: %w", err)
 	}
-	out := device.Spec{DType: t, Shape: append([]int{}, shape...)} // not nil, which would mean a vector
+	out := device.Spec{DType: t, Shape: shape}
 	if out.Len() != x.Shape().TotalSize() {
 		return nil, fmt.Errorf("reshape: %v has %d elements, %v holds %d", x.Shape(), x.Shape().TotalSize(), shape, out.Len())
 	}
@@ -24,7 +26,7 @@ func Reshape(x *gorgonia.Node, shape ...int) (*gorgonia.Node, error) {
 		out:    []device.Spec{out},
 		diff:   1,
 		grad: func(in gorgonia.Nodes, _, dy *gorgonia.Node) (gorgonia.Nodes, error) {
-			dx, err := Reshape(dy, dims(in[0])...)
+			dx, err := Reshape(dy, node.Dims(in[0])...)
 			return gorgonia.Nodes{dx}, err
 		},
 	}, x)
@@ -46,7 +48,7 @@ func Transpose(x *gorgonia.Node, perm ...int) (*gorgonia.Node, error) {
 		shape[i], inverse[p] = x.Shape()[p], i
 	}
 	return apply(rule{
-		kernel: device.Transpose{Perm: perm},
+		kernel: device.Transpose{Perm: slices.Clone(perm)},
 		out:    []device.Spec{{DType: t, Shape: shape}},
 		diff:   1,
 		grad: func(_ gorgonia.Nodes, _, dy *gorgonia.Node) (gorgonia.Nodes, error) {
@@ -62,12 +64,12 @@ func SliceLast(x *gorgonia.Node, from, to int) (*gorgonia.Node, error) {
 	if err != nil {
 		return nil, fmt.Errorf("slice: %w", err)
 	}
-	if x.Dims() < 1 || from < 0 || from >= to || to > last(x) {
+	if x.Dims() < 1 || from < 0 || from >= to || to > node.Last(x) {
 		return nil, fmt.Errorf("slice: columns %d..%d of %v", from, to, x.Shape())
 	}
 	return apply(rule{
 		kernel: device.SliceLast{From: from, To: to},
-		out:    []device.Spec{{DType: t, Shape: append(leading(x), to-from)}},
+		out:    []device.Spec{{DType: t, Shape: append(node.Leading(x), to-from)}},
 		diff:   1,
 		grad: func(in gorgonia.Nodes, _, dy *gorgonia.Node) (gorgonia.Nodes, error) {
 			dx, err := apply(rule{kernel: device.PadLast{From: from, To: to}, out: []device.Spec{like(in[0])}}, dy)
@@ -78,11 +80,11 @@ func SliceLast(x *gorgonia.Node, from, to int) (*gorgonia.Node, error) {
 
 // SplitLast cuts the last axis into n equal parts: x (N..., n*C), results (N..., C).
 func SplitLast(x *gorgonia.Node, n int) (gorgonia.Nodes, error) {
-	if x.Dims() < 1 || n < 1 || last(x)%n != 0 {
+	if x.Dims() < 1 || n < 1 || node.Last(x)%n != 0 {
 		return nil, fmt.Errorf("split: the last axis of %v is not divisible by %d", x.Shape(), n)
 	}
 	var all gorgonia.Nodes
-	c := last(x) / n
+	c := node.Last(x) / n
 	for i := range n {
 		s, err := SliceLast(x, i*c, (i+1)*c)
 		if err != nil {

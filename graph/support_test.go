@@ -172,33 +172,71 @@ func weighted(out *node, upstream []float64) (*node, error) {
 	return gorgonia.Sum(p)
 }
 
-// wantClose fails unless max|got-want| / max|want| is at most limit. Where want is zero but for rounding
-// (the gradient of a constant row's weight), max|got-want| must be at most limit itself.
+// wantClose fails unless max|got-want| / max|want| is at most limit; see miss.
 func wantClose(t *testing.T, what string, got, want []float64, limit float64) {
 	t.Helper()
+	if m := miss(got, want, limit); m != "" {
+		t.Errorf("%s: %s", what, m)
+	}
+}
+
+// miss tells what is wrong when max|got-want| / max|want| is above limit. Where want is zero but for
+// rounding (the gradient of a constant row's weight), max|got-want| must be at most limit itself. An
+// infinite value must be met exactly, and NaN is never wanted.
+func miss(got, want []float64, limit float64) string {
 	if len(got) != len(want) {
-		t.Fatalf("%s has %d values, want %d", what, len(got), len(want))
+		return fmt.Sprintf("%d values, want %d", len(got), len(want))
 	}
 	worst, at, scale := 0.0, 0, 0.0
-	for i := range want {
-		e := math.Abs(got[i] - want[i])
-		if math.IsInf(want[i], 0) && got[i] == want[i] {
+	for i, w := range want {
+		if math.IsInf(w, 0) && got[i] == w {
 			continue
 		}
-		if math.IsNaN(e) {
-			t.Fatalf("%s: value %d is %v, want %v", what, i, got[i], want[i])
+		e := math.Abs(got[i] - w)
+		if math.IsNaN(e) || math.IsInf(e, 0) {
+			return fmt.Sprintf("value %d is %v, want %v", i, got[i], w)
 		}
 		if e > worst {
 			worst, at = e, i
 		}
-		scale = max(scale, math.Abs(want[i]))
+		scale = max(scale, math.Abs(w))
 	}
 	if scale < 1e-9 {
 		scale = 1
 	}
 	if worst > limit*scale {
-		t.Errorf("%s: value %d is %.12g, want %.12g: error %.2g of the largest, at most %.0g allowed",
-			what, at, got[at], want[at], worst/scale, limit)
+		return fmt.Sprintf("value %d is %.12g, want %.12g: error %.2g of the largest, at most %.0g allowed",
+			at, got[at], want[at], worst/scale, limit)
+	}
+	return ""
+}
+
+// TestMiss tries the comparison that other tests rest on.
+func TestMiss(t *testing.T) {
+	inf, nan := math.Inf(1), math.NaN()
+	for _, c := range []struct {
+		got, want []float64
+		close     bool
+	}{
+		{[]float64{1, 2}, []float64{1, 2}, true},
+		{[]float64{1.01, 2}, []float64{1, 2}, true},
+		{[]float64{1.03, 2}, []float64{1, 2}, false},
+		{[]float64{0.009}, []float64{1e-12}, true},
+		{[]float64{0.02}, []float64{1e-12}, false},
+		{[]float64{1}, []float64{1, 2}, false},
+		{[]float64{-inf, 2}, []float64{-inf, 2}, true},
+		{[]float64{-inf, 3}, []float64{-inf, 2}, false}, // the infinite value is no scale for the others
+		{[]float64{inf, 2}, []float64{-inf, 2}, false},
+		{[]float64{5, 2}, []float64{inf, 2}, false},
+		{[]float64{5, 2}, []float64{-inf, 2}, false},
+		{[]float64{inf, 2}, []float64{1, 2}, false},
+		{[]float64{nan, 2}, []float64{1, 2}, false},
+		{[]float64{1, 2}, []float64{nan, 2}, false},
+		{[]float64{nan, 2}, []float64{nan, 2}, false},
+	} {
+		if m := miss(c.got, c.want, 0.01); (m == "") != c.close {
+			t.Errorf("%v against %v: %q", c.got, c.want, m)
+		}
 	}
 }
 

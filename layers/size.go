@@ -1,20 +1,55 @@
 package layers
 
 import (
-	"gorgonia.org/tensor"
+	"fmt"
 
 	"tinylm/graph/machine"
 )
 
 // ParameterCount returns the number of weights of a model, and the same without the table of positions,
-// which is how sizes of models are usually stated. A tied output matrix counts once.
+// which is how sizes of models are usually stated. A tied output matrix counts once. Nothing is made, so
+// any size is counted at once; one that no machine holds is an error.
 func (c Config) ParameterCount() (total, withoutPositions int, err error) {
-	m, err := declareGPT(c, tensor.Float32)
+	if err := c.Validate(); err != nil {
+		return 0, 0, err
+	}
+	c = c.WithDefaults()
+	if n, most := parameterCount[float64](c), 1e15; n > most {
+		return 0, 0, fmt.Errorf("a model of %.2g parameters is larger than any machine holds; want at most %.0g", n, most)
+	}
+	total = parameterCount[int](c)
+	return total, total - c.Context*c.Width, nil
+}
+
+// parameterCount counts the weights that NewGPT declares.
+func parameterCount[T int | float64](c Config) T {
+	width, inner := T(c.Width), T(c.Inner)
+	embeddings := (T(c.Vocab) + T(c.Context)) * width
+	if c.Untied {
+		embeddings += T(c.Vocab) * width
+	}
+	matrices := 4*width*width + 2*width*inner // attention's two, and the feed-forward layer's
+	norms, biases := 4*width, 5*width+inner
+	if c.NoBias {
+		biases = 0
+	}
+	return embeddings + T(c.Layers)*(matrices+norms+biases) + 2*width
+}
+
+// LeastTrainMemory returns bounds, in bytes, below what training on batches of so many windows of the whole
+// context needs in float32: for the weights, gradients and moments, and for what the forward part leaves to
+// the backward part, which is of each block the inputs of its four matrices, the packed projection, and the
+// input of the activation, and the logits. Nothing is made, so it is quick for any size; TrainMemory is exact.
+func (c Config) LeastTrainMemory(batch int) (weights, step float64, err error) {
+	total, _, err := c.ParameterCount()
 	if err != nil {
 		return 0, 0, err
 	}
-	total = m.params.Len()
-	return total, total - c.Context*c.Width, nil
+	c = c.WithDefaults()
+	const bytes = 4
+	tokens := float64(batch) * float64(c.Context)
+	kept := float64(c.Layers)*(6*float64(c.Width)+2*float64(c.Inner)) + float64(c.Vocab)
+	return 4 * bytes * float64(total), bytes * tokens * kept, nil
 }
 
 // FLOPsPerToken returns the floating-point operations of a training step for each token of windows of the

@@ -82,18 +82,12 @@ func (l *Loop) Run(ctx context.Context) (Result, error) {
 	if err := l.begin(); err != nil {
 		return Result{}, err
 	}
-	interrupted := false
-	for !l.finished() {
-		if err := l.step(ctx); err != nil {
+	var interrupted bool
+	for done := l.finished(); !done && !interrupted; {
+		var err error
+		if done, interrupted, err = l.step(ctx); err != nil {
 			return Result{}, l.fail(err)
 		}
-		if ctx.Err() != nil {
-			interrupted = true
-			break
-		}
-	}
-	if err := l.end(interrupted); err != nil {
-		return Result{}, err
 	}
 	s := l.Checkpoint.State
 	return Result{
@@ -114,10 +108,10 @@ func (l *Loop) begin() error {
 	l.saved, l.latest = -1, l.Checkpoint.Path
 	if l.Trainer.Done() > 0 {
 		l.saved = l.Trainer.Done()
-		l.now.ValLoss, l.now.ValBPB = s.BestValLoss, l.bitsPerByte(s.BestValLoss)
+		l.now.ValLoss, l.now.ValBPB = s.ValLoss, l.bitsPerByte(s.ValLoss)
 		return l.record("resume")
 	}
-	s.BestValLoss = nan
+	s.ValLoss, s.BestValLoss = nan, nan
 	if l.Intervals.Eval > 0 {
 		if err := l.evaluate("start"); err != nil {
 			return err
@@ -140,37 +134,56 @@ func (l *Loop) finished() bool {
 // elapsed is the time trained, earlier sessions included.
 func (l *Loop) elapsed() time.Duration { return l.before + time.Since(l.started) }
 
-// step makes one training step and what is due after it.
-func (l *Loop) step(ctx context.Context) error {
+// step makes one training step and what is due after it. It tells whether it was the last one, or the last
+// because ctx was cancelled; in both cases it is saved.
+func (l *Loop) step(ctx context.Context) (done, interrupted bool, err error) {
 	s, err := l.Trainer.Step()
 	if err != nil {
-		return err
+		return false, false, err
 	}
 	l.speed.add(s.Tokens)
 	n := s.N
 	l.now.Step, l.now.Loss, l.now.Rate, l.now.Norm = n, s.Loss, s.Rate, s.Norm
 	l.now.TokensPerSecond = l.speed.rate()
 	l.now.Left = l.left()
-	last, interrupted := l.finished(), ctx.Err() != nil
-	l.now.LogLine = last || interrupted || due(n, l.Intervals.Log)
-	if l.Intervals.Eval > 0 && (last || due(n, l.Intervals.Eval)) {
-		if err := l.evaluate("eval"); err != nil {
-			return err
-		}
-		l.speed.start(time.Now())
-	} else if l.now.LogLine {
-		if err := l.record(""); err != nil {
-			return err
-		}
+	done = l.finished()
+	l.now.LogLine = done || due(n, l.Intervals.Log)
+	if err := l.measure(done); err != nil {
+		return false, false, err
 	}
 	l.Report.Step(l.now)
-	if due(n, l.Intervals.Sample) && !last && !interrupted {
+	if due(n, l.Intervals.Sample) && !done {
 		if err := l.sample(ctx); err != nil {
-			return err
+			return false, false, err
 		}
 	}
-	if l.newBest || due(n, l.Intervals.Save) || last || interrupted {
-		return l.save()
+	if interrupted = ctx.Err() != nil && !done; interrupted {
+		if err := l.record("interrupted"); err != nil {
+			return false, false, err
+		}
+	}
+	if l.newBest || due(n, l.Intervals.Save) || done || interrupted {
+		err = l.save()
+	}
+	return done, interrupted, err
+}
+
+// measure evaluates if that is due, and writes the line that is due.
+func (l *Loop) measure(done bool) error {
+	event := ""
+	if done {
+		event = "done"
+	}
+	if l.Intervals.Eval > 0 && (done || due(l.now.Step, l.Intervals.Eval)) {
+		if !done {
+			event = "eval"
+		}
+		err := l.evaluate(event)
+		l.speed.start(time.Now())
+		return err
+	}
+	if l.now.LogLine {
+		return l.record(event)
 	}
 	return nil
 }
@@ -195,10 +208,11 @@ func (l *Loop) evaluate(event string) error {
 	}
 	l.now.ValLoss, l.now.ValBPB = e.Loss, l.bitsPerByte(e.Loss)
 	s := l.Checkpoint.State
+	s.ValLoss = e.Loss
 	if math.IsNaN(s.BestValLoss) || e.Loss < s.BestValLoss {
-		s.BestValLoss, s.BestStep = e.Loss, l.Trainer.Done()
+		s.BestValLoss, s.BestStep, s.EvalsSinceBest = e.Loss, l.Trainer.Done(), 0
 		l.newBest = true
-	} else if l.Trainer.Done()-s.BestStep == overfitAfter*l.Intervals.Eval {
+	} else if s.EvalsSinceBest++; s.EvalsSinceBest == overfitAfter {
 		l.Report.Notice(fmt.Sprintf("validation loss has not improved for %d evaluations: the model begins to memorise; "+
 			"the best one, of step %d, is kept", overfitAfter, s.BestStep))
 		event = "overfit"
@@ -270,18 +284,6 @@ func (l *Loop) save() error {
 	l.Report.Saved(n, path, l.newBest, time.Since(began))
 	l.saved, l.latest, l.newBest = n, path, false
 	return nil
-}
-
-// end saves what is not saved yet.
-func (l *Loop) end(interrupted bool) error {
-	event := "done"
-	if interrupted {
-		event = "interrupted"
-	}
-	if err := l.save(); err != nil {
-		return err
-	}
-	return errors.Join(l.record(event), l.Metrics.Sync())
 }
 
 // fail records why a run stops; the record is a help, so its own errors do not hide the reason.

@@ -3,7 +3,10 @@ package train
 import (
 	"fmt"
 	"math"
+	"slices"
 	"time"
+
+	"gorgonia.org/gorgonia"
 
 	"tinylm/data"
 	"tinylm/graph/machine"
@@ -24,6 +27,8 @@ type Trainer struct {
 	batch    data.Batch
 
 	graph   *layers.Graph
+	params  gorgonia.Nodes   // of the graph
+	values  []gorgonia.Value // theirs, in the arena
 	machine *machine.Machine
 	grads   *layers.Parameters // of this step, sums over tokens
 	micro   *layers.Parameters // of one micro-batch; grads itself when there is one a step
@@ -66,6 +71,12 @@ func newTrainer(m *layers.GPT, training, validation []int32, o Options, d device
 	if t.graph, err = m.TrainGraph(o.Batch, m.Config.Context, layers.GraphOptions{Composed: o.Composed}); err != nil {
 		return nil, err
 	}
+	if t.params, err = t.graph.Scope.Params(); err != nil {
+		return nil, err
+	}
+	for _, n := range t.params {
+		t.values = append(t.values, n.Value())
+	}
 	if err := t.makeMachine(); err != nil {
 		return nil, err
 	}
@@ -103,6 +114,10 @@ func (t *Trainer) makeMachine() error {
 // Step trains on the next batch: forward and backward over its micro-batches, clipping, AdamW. A loss or
 // gradient that is not finite is a *NonFiniteError and changes no weight.
 func (t *Trainer) Step() (Step, error) {
+	if err := t.checkBound(); err != nil {
+		return Step{}, err
+	}
+	start := t.sampler.State()
 	var loss, count float64
 	for i := range t.opts.Accum {
 		l, c, err := t.forwardBackward(i)
@@ -117,7 +132,7 @@ func (t *Trainer) Step() (Step, error) {
 		return s, err
 	}
 	if !finite(s.Loss) || !finite(s.Norm) {
-		return s, t.explain(s)
+		return s, t.explain(s, start)
 	}
 	if err := t.opt.step(s.N, s.Rate, count, s.Norm); err != nil {
 		return s, err
@@ -127,11 +142,16 @@ func (t *Trainer) Step() (Step, error) {
 	return s, nil
 }
 
-// forwardBackward runs micro-batch i of the step and returns the summed loss and the counted targets.
-func (t *Trainer) forwardBackward(i int) (loss, count float64, err error) {
+// load fills the graph's inputs for micro-batch i of the step.
+func (t *Trainer) load(i int) {
 	t.next(&t.batch)
 	rng := t.graph.RNG.Data
 	rng[0], rng[1], rng[2] = t.opts.Seed, int64(t.step), int64(i*t.opts.Batch)
+}
+
+// forwardBackward runs micro-batch i of the step and returns the summed loss and the counted targets.
+func (t *Trainer) forwardBackward(i int) (loss, count float64, err error) {
+	t.load(i)
 	if err := t.machine.RunAll(); err != nil {
 		return 0, 0, err
 	}
@@ -161,7 +181,7 @@ type NonFiniteError struct {
 	Loss       float64 // nats per token
 	Norm       float64 // of the gradient
 	Node       string  // first node with a non-finite result, and the ranges of its inputs
-	Batch      []int32 // the inputs of the last micro-batch's first window
+	Batch      []int32 // the inputs of the first window of the micro-batch that it happened in
 }
 
 func (e *NonFiniteError) Error() string {
@@ -175,17 +195,36 @@ func (e *NonFiniteError) Error() string {
 	return fmt.Sprintf("%s at step %d; first bad node: %s", what, e.Step, e.Node)
 }
 
-// explain finds the node at which a failed step went wrong, by running its last micro-batch again.
-func (t *Trainer) explain(s Step) error {
-	node, err := t.machine.FirstNonFinite()
-	if err != nil {
+// explain finds the node at which a step went wrong, by making it again from the sampler's state before it.
+func (t *Trainer) explain(s Step, start data.SamplerState) error {
+	bad := &NonFiniteError{Step: s.N, Loss: s.Loss, Norm: s.Norm,
+		Node: "none in any micro-batch: the sum of their gradients overflowed"}
+	if err := t.sampler.Restore(start); err != nil {
 		return err
 	}
-	if node == "" {
-		node = "none in the last micro-batch; the sum of the gradients overflowed"
+	for i := range t.opts.Accum {
+		t.load(i)
+		bad.Batch = slices.Clone(t.batch.Inputs[:t.batch.T])
+		node, err := t.machine.FirstNonFinite()
+		if err != nil {
+			return err
+		}
+		if node != "" {
+			bad.Node = node
+			break
+		}
 	}
-	return &NonFiniteError{Step: s.N, Loss: s.Loss, Norm: s.Norm, Node: node,
-		Batch: append([]int32(nil), t.batch.Inputs[:t.batch.T]...)}
+	return bad
+}
+
+// checkBound reports a parameter that gorgonia.Let moved out of the model's arena: AdamW would not see it.
+func (t *Trainer) checkBound() error {
+	for i, n := range t.params {
+		if n.Value() != t.values[i] {
+			return t.Model.Params().CheckBound(n)
+		}
+	}
+	return nil
 }
 
 // Probe returns how long a step takes without the update, the mean over a few on the next batches after
@@ -216,4 +255,12 @@ func (t *Trainer) Bytes() int64 {
 		copies++
 	}
 	return copies*int64(p.Len())*int64(p.DType().Size()) + t.machine.Bytes()
+}
+
+// Workers returns the number of workers of the device.
+func (t *Trainer) Workers() int {
+	if d, ok := t.dev.(interface{ Workers() int }); ok {
+		return d.Workers()
+	}
+	return 1
 }

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 
 	"tinylm/data"
@@ -127,6 +128,23 @@ func saveAndOpen(t *testing.T, tr *Trainer) *checkpoint.Checkpoint {
 	if err != nil {
 		t.Fatal(err)
 	}
+	c := emptyCheckpoint(t)
+	if err := tr.Snapshot(c); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := r.Save(c, false); err != nil {
+		t.Fatal(err)
+	}
+	back, notice, err := checkpoint.Open(r.Path)
+	if err != nil || notice != "" {
+		t.Fatal(notice, err)
+	}
+	return back
+}
+
+// emptyCheckpoint is what the small model's checkpoints have in common.
+func emptyCheckpoint(t *testing.T) *checkpoint.Checkpoint {
+	t.Helper()
 	text := make([]byte, small.Vocab-1)
 	for i := range text {
 		text[i] = byte('a' + i)
@@ -140,19 +158,13 @@ func saveAndOpen(t *testing.T, tr *Trainer) *checkpoint.Checkpoint {
 		t.Fatal(err)
 	}
 	hash := "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
-	c := &checkpoint.Checkpoint{EndOfText: tok.EndOfText(), TokenizerFiles: files,
-		State: &checkpoint.State{TextSHA256: hash, BestValLoss: math.NaN()}}
-	if err := tr.Snapshot(c); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := r.Save(c, false); err != nil {
-		t.Fatal(err)
-	}
-	back, notice, err := checkpoint.Open(r.Path)
-	if err != nil || notice != "" {
-		t.Fatal(notice, err)
-	}
-	return back
+	return &checkpoint.Checkpoint{EndOfText: tok.EndOfText(), TokenizerFiles: files,
+		State: &checkpoint.State{TextSHA256: hash, ValLoss: math.NaN(), BestValLoss: math.NaN()}}
+}
+
+// letCopy binds a copy of a parameter's value to its node.
+func letCopy(n *gorgonia.Node) error {
+	return gorgonia.Let(n, n.Value().(*tensor.Dense).Clone().(*tensor.Dense))
 }
 
 // A batch of 8 and two micro-batches of 4 are the same step up to rounding: gradients are averaged over

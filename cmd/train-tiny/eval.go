@@ -37,13 +37,14 @@ func (c *evalCmd) Run(s *streams) error {
 	if err != nil {
 		return fmt.Errorf("%s %w", name, err)
 	}
-	fmt.Fprintf(s.out, "text           %s\n", name)
-	fmt.Fprintf(s.out, "tokens         %s\n", data.Thousands(e.Tokens))
-	fmt.Fprintf(s.out, "loss           %.4f nats per token\n", e.Loss)
-	fmt.Fprintf(s.out, "perplexity     %.6g\n", metrics.Perplexity(e.Loss))
-	fmt.Fprintf(s.out, "bits per byte  %.4f\n",
+	_, err = fmt.Fprintf(s.out, `text           %s
+tokens         %s
+loss           %.4f nats per token
+perplexity     %.6g
+bits per byte  %.4f
+`, name, data.Thousands(e.Tokens), e.Loss, metrics.Perplexity(e.Loss),
 		metrics.BitsPerByte(e.Loss, int64(e.Tokens), tokenBytes(m.Tokenizer, tokens[1:])))
-	return nil
+	return err
 }
 
 // tokens returns the tokens to measure on, two at least, and what they are.

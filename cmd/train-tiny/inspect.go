@@ -21,13 +21,20 @@ type inspectCmd struct {
 	Model  modelSettings `embed:""`
 	Batch  batchSetting  `embed:""`
 	Config string        `name:"config" placeholder:"FILE" help:"JSON file of settings, as train has."`
-	DOT    string        `name:"dot" placeholder:"FILE" help:"Draw the graph of a training step into this file, in Graphviz's language."`
+	DOT    string        `name:"dot" placeholder:"FILE" help:"Draw the graph of the training loss into this file, in Graphviz's language."`
+	Grads  bool          `name:"gradients" help:"Draw the gradients too: with --dot."`
 }
 
 // Run is called by the parser.
 func (c *inspectCmd) Run(ctx *kong.Context, s *streams) error {
+	if c.Grads && c.DOT == "" {
+		return usagef("--gradients needs --dot, the file to draw into")
+	}
 	config, set, err := c.describe(ctx, s)
 	if err != nil {
+		return err
+	}
+	if err := checkMemory(config, set); err != nil {
 		return err
 	}
 	m, err := layers.NewGPT(config, layers.Float32)
@@ -36,13 +43,18 @@ func (c *inspectCmd) Run(ctx *kong.Context, s *streams) error {
 	}
 	o := layers.GraphOptions{Composed: set.Model.Composed}
 	if c.DOT != "" {
-		if err := drawGraph(c.DOT, m, set.Batch.BatchSize, o); err != nil {
+		if err := c.draw(m, set.Batch.BatchSize, o); err != nil {
 			return err
 		}
 	}
-	writeConfig(s.out, m.Config)
-	writeParameters(s.out, m.Params().List())
-	return writeCosts(s.out, m, set.Batch.BatchSize, o)
+	var text bytes.Buffer
+	writeConfig(&text, m.Config)
+	writeParameters(&text, m.Params().List())
+	if err := writeCosts(&text, m, set.Batch.BatchSize, o); err != nil {
+		return err
+	}
+	_, err = s.out.Write(text.Bytes())
+	return err
 }
 
 // describe returns the configuration of a run's model, or of the one that the flags describe.
@@ -55,6 +67,9 @@ func (c *inspectCmd) describe(ctx *kong.Context, s *streams) (layers.Config, set
 		if name != "batch-size" && name != "composed" {
 			return layers.Config{}, settings{}, usagef("--%s has no effect on the model of a run; leave it out, or leave out %s", name, c.RunDir)
 		}
+	}
+	if c.Config != "" {
+		return layers.Config{}, settings{}, usagef("--config has no effect on the model of a run; leave it out, or leave out %s", c.RunDir)
 	}
 	saved, notice, err := checkpoint.OpenModel(c.RunDir)
 	if err != nil {
@@ -90,17 +105,21 @@ func (c *inspectCmd) fromFlags(flags layer) (layers.Config, settings, error) {
 	return set.config(tok.VocabSize()).WithDefaults(), set, nil
 }
 
-// drawGraph writes the graph of a training step on windows of the whole context.
-func drawGraph(path string, m *layers.GPT, batch int, o layers.GraphOptions) error {
+// draw writes the graph of the loss of a batch of windows of the whole context.
+func (c *inspectCmd) draw(m *layers.GPT, batch int, o layers.GraphOptions) error {
 	g, err := m.TrainGraph(batch, m.Config.Context, o)
 	if err != nil {
 		return err
 	}
+	var options []graph.DrawOption
+	if c.Grads {
+		options = append(options, graph.DrawGradients())
+	}
 	var text bytes.Buffer
-	if err := graph.DOT(&text, g.Graph); err != nil {
+	if err := graph.DOT(&text, g.Graph, options...); err != nil {
 		return err
 	}
-	return os.WriteFile(path, text.Bytes(), 0o644)
+	return os.WriteFile(c.DOT, text.Bytes(), 0o644)
 }
 
 func writeConfig(w io.Writer, c layers.Config) {

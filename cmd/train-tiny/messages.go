@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"math"
 	"path/filepath"
-	"runtime"
 	"strconv"
 	"strings"
 	"time"
@@ -47,7 +46,7 @@ func (j *job) sayPlan(ctx context.Context) error {
 		fmt.Fprintln(j.err, "stopped before the first step; nothing was written")
 		return err
 	}
-	j.plan("cpu", "%s; %s for the step; %s", several(runtime.GOMAXPROCS(0), "worker"), bytesText(j.trainer.Bytes()),
+	j.plan("cpu", "%s; %s for the step; %s", several(j.trainer.Workers(), "worker"), bytesText(j.trainer.Bytes()),
 		j.durationText(step))
 	j.plan("goal", "%s bits per byte", j.goalText())
 	dir := j.settings.Train.OutDir
@@ -58,11 +57,15 @@ func (j *job) sayPlan(ctx context.Context) error {
 	return nil
 }
 
-// sayTitle tells what is trained on, and what should be known of a run that is resumed.
+// sayTitle tells what is trained on, and what should be known of the schedule and of a run that is resumed.
 func (j *job) sayTitle() {
 	if j.resumed != nil {
 		note(j.err, j.resumed.notice)
 		note(j.err, j.resumed.scheduleNotice(j.settings.Train.MaxIters))
+	}
+	if t := j.settings.Train; t.WarmupIters >= t.MaxIters {
+		note(j.err, fmt.Sprintf("--warmup-iters %d is not below --max-iters %d: the learning rate never reaches %s",
+			t.WarmupIters, t.MaxIters, rateText(t.LearningRate)))
 	}
 	what := "training on " + j.path
 	if j.path == "" {
@@ -162,7 +165,7 @@ func (j *job) sayDone(r train.Result) {
 		j.plan("", "%s eval %s", j.program, dir)
 	}
 	if r.Step < j.settings.Train.MaxIters {
-		j.plan("", "%s --time %v", j.resumeCommand(), 2*j.settings.Train.Time)
+		j.plan("", "%s --time %v", j.resumeCommand(), moreTime(j.settings.Train.Time, j.checkpoint.State.Seconds))
 	}
 	fmt.Fprintln(j.err)
 }

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"tinylm/data"
 	"tinylm/train/checkpoint"
@@ -59,15 +60,30 @@ func (r *resumed) check(now settings) error {
 	if lines := checkpoint.DifferentSettings(saved, now.texts(), free...); len(lines) > 0 {
 		return fmt.Errorf("cannot resume %s: %s", r.dir, strings.Join(lines, "; "))
 	}
-	if done := r.checkpoint.State.Step; now.Train.Epochs == 0 && now.Train.MaxIters <= done {
-		return r.errDone(now.Train.MaxIters)
+	return r.checkLimits(now.Train)
+}
+
+// checkLimits refuses a run that has nothing left to do.
+func (r *resumed) checkLimits(now trainSettings) error {
+	state := r.checkpoint.State
+	if now.Epochs == 0 && now.MaxIters <= state.Step {
+		return fmt.Errorf("cannot resume %s: %s steps are done already and --max-iters is %s; give a larger --max-iters",
+			r.dir, data.Thousands(state.Step), data.Thousands(now.MaxIters))
+	}
+	if now.Time > 0 && state.Seconds >= now.Time.Seconds() {
+		return fmt.Errorf("cannot resume %s: it was trained for %s already and --time is %v; give a larger --time, such as %v",
+			r.dir, timeText(time.Duration(state.Seconds*float64(time.Second))), now.Time, moreTime(now.Time, state.Seconds))
 	}
 	return nil
 }
 
-func (r *resumed) errDone(iters int) error {
-	return fmt.Errorf("cannot resume %s: %s steps are done already and --max-iters is %s; give a larger --max-iters",
-		r.dir, data.Thousands(r.checkpoint.State.Step), data.Thousands(iters))
+// moreTime doubles a limit of the time until it is more than the seconds trained.
+func moreTime(limit time.Duration, seconds float64) time.Duration {
+	for {
+		if limit *= 2; limit.Seconds() > seconds {
+			return limit
+		}
+	}
 }
 
 // checkText refuses another text than the run's.

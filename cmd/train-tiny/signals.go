@@ -16,22 +16,29 @@ func watchSignals(w io.Writer) (ctx context.Context, stop func()) {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
-	go func() {
-		for s := range signals {
-			number := int(syscall.SIGINT)
-			if n, ok := s.(syscall.Signal); ok {
-				number = int(n)
-			}
-			if ctx.Err() != nil {
-				os.Exit(128 + number)
-			}
-			fmt.Fprintln(w, "\nstopping after this step ...")
-			cancel(interruptedError{number})
-		}
-	}()
+	go obey(signals, w, cancel, os.Exit)
 	return ctx, func() {
-		signal.Stop(signals)
+		signal.Stop(signals) // no more are sent
+		close(signals)
 		cancel(nil)
+	}
+}
+
+// obey cancels at the first signal and exits at every other, until signals is closed.
+func obey(signals <-chan os.Signal, w io.Writer, cancel context.CancelCauseFunc, exit func(status int)) {
+	first := true
+	for s := range signals {
+		number := int(syscall.SIGINT)
+		if n, ok := s.(syscall.Signal); ok {
+			number = int(n)
+		}
+		if !first {
+			exit(128 + number)
+			continue
+		}
+		first = false
+		fmt.Fprintln(w, "\nstopping after this step ...")
+		cancel(interruptedError{number})
 	}
 }
 

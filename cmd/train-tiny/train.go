@@ -109,6 +109,11 @@ type job struct {
 func (j *job) train() error {
 	ctx, stop := watchSignals(j.err)
 	defer stop()
+	return j.trainUntil(ctx)
+}
+
+// trainUntil trains until an interruptedError cancels ctx, at the latest.
+func (j *job) trainUntil(ctx context.Context) error {
 	if err := j.prepare(ctx); err != nil {
 		if j.run != nil && j.resumed == nil {
 			err = errors.Join(err, j.run.Discard())
@@ -145,6 +150,9 @@ func (j *job) prepare(ctx context.Context) (err error) {
 		return err
 	}
 	if err := j.tokenize(); err != nil {
+		return err
+	}
+	if err := checkMemory(j.settings.config(j.tokenizer.VocabSize()), j.settings); err != nil {
 		return err
 	}
 	if err := j.makeTrainer(); err != nil {

@@ -6,69 +6,47 @@ import "strings"
 type part struct {
 	literal string
 	rule    string // draw from this rule
-	name    string // with rule: remember the text by this name; without: say the remembered text again
-	form    int    // without rule, not 0: not the text itself but a pronoun for it
+	name    string // with rule: remember what was drawn under this name; without: say it again
 }
-
-// text returns what a part without a rule says.
-func (p part) text(bound map[string]string) string {
-	switch {
-	case p.name == "":
-		return p.literal
-	case p.form == 0:
-		return bound[p.name]
-	default:
-		return pronouns[girls[bound[p.name]]][p.form-1]
-	}
-}
-
-// pronouns of heroes; the see girls.
-var pronouns = map[bool][4]string{
-	true:  {"she", "her", "her", "She"},
-	false: {"he", "his", "him", "He"},
-}
-
-// forms maps the slots that stand for a pronoun of the hero to 1 + the index in pronouns.
-var forms = map[string]int{"he": 1, "his": 2, "him": 3, "He": 4}
 
 // rules is the grammar with its alternatives cut into parts.
-var rules = func() map[string][][]part {
-	cut := make(map[string][][]part)
+var rules = cut()
+
+// cut reads grammar and words. A list of words is also a rule with capitals: {Animal} draws Fox where
+// {animal} draws fox.
+func cut() map[string][][]part {
+	rules := make(map[string][][]part)
 	for name, alternatives := range grammar {
 		for _, a := range alternatives {
-			cut[name] = append(cut[name], parts(a))
+			rules[name] = append(rules[name], parts(a))
 		}
 	}
 	for name, list := range words {
 		for _, word := range strings.Fields(list) {
-			cut[name] = append(cut[name], []part{{literal: strings.ReplaceAll(word, "_", " ")}})
+			word = strings.ReplaceAll(word, "_", " ")
+			rules[name] = append(rules[name], []part{{literal: word}})
+			rules[capital(name)] = append(rules[capital(name)], []part{{literal: capital(word)}})
 		}
 	}
-	return cut
-}()
+	return rules
+}
 
-// parts cuts an alternative: {rule} draws, {rule=name} draws and remembers, {=name} says it again,
-// and {he}, {his}, {him}, {He} are the hero's pronouns.
+// parts cuts an alternative: {rule} draws, {rule=name} draws and remembers, {=name} says it again.
 func parts(alternative string) []part {
 	var list []part
 	for alternative != "" {
-		literal, rest, slot := strings.Cut(alternative, "{")
+		literal, rest, _ := strings.Cut(alternative, "{")
 		if literal != "" {
 			list = append(list, part{literal: literal})
 		}
-		if !slot {
-			break
+		var slot string
+		slot, alternative, _ = strings.Cut(rest, "}")
+		if slot != "" {
+			rule, name, _ := strings.Cut(slot, "=")
+			list = append(list, part{rule: rule, name: name})
 		}
-		inside, after, _ := strings.Cut(rest, "}")
-		alternative = after
-		if form := forms[inside]; form != 0 {
-			list = append(list, part{name: "hero", form: form})
-			continue
-		}
-		rule, name, _ := strings.Cut(inside, "=")
-		list = append(list, part{rule: rule, name: name})
 	}
 	return list
 }
 
-var girls = map[string]bool{"Hen": true, "Cat": true, "Cow": true, "Bee": true, "Hare": true, "Dove": true, "Crow": true, "Lamb": true, "Mole": true, "Goat": true, "Duck": true, "Wren": true, "Deer": true, "Swan": true}
+func capital(word string) string { return strings.ToUpper(word[:1]) + word[1:] }

@@ -6,6 +6,8 @@ import (
 
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
+
+	"tinylm/internal/node"
 )
 
 // ReLU is max(x, 0); its gradient at 0 is 0. Any shape.
@@ -19,8 +21,10 @@ func ReLU(x *gorgonia.Node) (*gorgonia.Node, error) {
 func GELU(x *gorgonia.Node) (*gorgonia.Node, error) {
 	e := &expr{name: "gelu"}
 	e.float(x)
-	cube := e.mul(e.square(x), x)
-	u := e.times(e.add(x, e.times(cube, 0.044715)), math.Sqrt(2/math.Pi))
+	x = e.atLeast(x, -geluFar)
+	z := e.atMost(x, geluFar)
+	cube := e.mul(e.square(z), z)
+	u := e.times(e.add(z, e.times(cube, 0.044715)), math.Sqrt(2/math.Pi))
 	return e.result(e.mul(e.times(x, 0.5), e.plus(e.tanh(u), 1)))
 }
 
@@ -28,8 +32,22 @@ func GELU(x *gorgonia.Node) (*gorgonia.Node, error) {
 func GELUExact(x *gorgonia.Node) (*gorgonia.Node, error) {
 	e := &expr{name: "exact gelu"}
 	e.float(x)
+	x = e.atLeast(x, -geluFar)
 	erf := e.erf(e.times(x, 1/math.Sqrt2))
 	return e.result(e.mul(e.times(x, 0.5), e.plus(erf, 1)))
+}
+
+// geluFar is a distance from 0 at which both forms of GELU and their slopes are the limits 0 and 0, x and 1.
+// Beyond it, the formulas would multiply 0 and infinity.
+const geluFar = 40
+
+// atLeast and atMost replace x beyond a limit by it; the slope is 0 there.
+func (e *expr) atLeast(x *gorgonia.Node, v float64) *gorgonia.Node {
+	return e.fill(x, e.where(gorgonia.Lt, x, v), v)
+}
+
+func (e *expr) atMost(x *gorgonia.Node, v float64) *gorgonia.Node {
+	return e.fill(x, e.where(gorgonia.Gt, x, v), v)
 }
 
 // erf is 2z/sqrt(pi) times the integral of exp(-z²t²) for t in 0..1, by Gauss and Legendre's rule: the
@@ -40,13 +58,12 @@ func (e *expr) erf(z *gorgonia.Node) *gorgonia.Node {
 		return z
 	}
 	const cut = 6
-	z = e.fill(z, e.where(gorgonia.Gt, z, cut), cut)
-	z = e.fill(z, e.where(gorgonia.Lt, z, -cut), -cut)
+	z = e.atLeast(e.atMost(z, cut), -cut)
 	n := z.Shape().TotalSize()
 	squares := e.reshape(e.square(z), n, 1) // (N, 1)
 	points, weights := e.erfRule(z)         // (1, K), (K, 1)
 	exps := e.exp(e.matMul(squares, points, false, false))
-	integral := e.reshape(e.matMul(exps, weights, false, false), dims(z)...)
+	integral := e.reshape(e.matMul(exps, weights, false, false), node.Dims(z)...)
 	return e.times(e.mul(z, integral), 2/math.Sqrt(math.Pi))
 }
 

@@ -8,6 +8,8 @@ import (
 	"gorgonia.org/tensor"
 
 	"tinylm/graph"
+	"tinylm/internal/device"
+	"tinylm/internal/node"
 )
 
 // Attention is multi-head self-attention on a fused projection: qkv (B, T, 3C), the queries of all heads,
@@ -15,12 +17,12 @@ import (
 // (B, H, T, T) before dropout.
 func Attention(qkv *gorgonia.Node, c graph.AttentionConfig) (output, weights *gorgonia.Node, err error) {
 	e := &expr{name: "attention"}
-	e.require(qkv.Dims() == 3 && c.Heads >= 1 && last(qkv)%(3*c.Heads) == 0,
+	e.require(qkv.Dims() == 3 && c.Heads >= 1 && node.Last(qkv)%(3*c.Heads) == 0,
 		"qkv %v with %d heads; want (B, T, 3C) with C divisible by the heads", qkv.Shape(), c.Heads)
 	if e.err != nil {
 		return e.results(nil, nil)
 	}
-	b, t, ch := qkv.Shape()[0], qkv.Shape()[1], last(qkv)/3
+	b, t, ch := qkv.Shape()[0], qkv.Shape()[1], node.Last(qkv)/3
 	head := func(i int) *gorgonia.Node {
 		x := e.slice(qkv, i*ch, (i+1)*ch)           // (B, T, C)
 		x = e.reshape(x, b, t, c.Heads, ch/c.Heads) // (B, T, H, D)
@@ -36,8 +38,8 @@ func Attention(qkv *gorgonia.Node, c graph.AttentionConfig) (output, weights *go
 func ScaledDotProductAttention(q, k, v *gorgonia.Node, c graph.AttentionConfig) (output, weights *gorgonia.Node, err error) {
 	e := &expr{name: "attention"}
 	e.require(q.Dims() == 4 && k.Dims() == 4 && v.Dims() == 4 &&
-		slices.Equal(q.Shape()[:2], k.Shape()[:2]) && slices.Equal(k.Shape()[:3], v.Shape()[:3]) && last(q) == last(k),
-		"q, k, v %v, %v, %v; want (B, H, Tq, D), (B, H, Tk, D), (B, H, Tk, Dv)", dims(q), dims(k), dims(v))
+		slices.Equal(q.Shape()[:2], k.Shape()[:2]) && slices.Equal(k.Shape()[:3], v.Shape()[:3]) && node.Last(q) == node.Last(k),
+		"q, k, v %v, %v, %v; want (B, H, Tq, D), (B, H, Tk, D), (B, H, Tk, Dv)", node.Dims(q), node.Dims(k), node.Dims(v))
 	if e.err == nil {
 		output, weights = e.attention(q, k, v, c)
 	}
@@ -47,7 +49,7 @@ func ScaledDotProductAttention(q, k, v *gorgonia.Node, c graph.AttentionConfig) 
 // attention is softmax(q·kᵀ/sqrt(D))·v (Vaswani et al. 2017, eq. 1).
 func (e *expr) attention(q, k, v *gorgonia.Node, c graph.AttentionConfig) (output, weights *gorgonia.Node) {
 	e.float(q, k, v)
-	scores := e.times(e.matMul(q, k, false, true), 1/math.Sqrt(float64(last(q)))) // (B, H, Tq, Tk)
+	scores := e.times(e.matMul(q, k, false, true), 1/math.Sqrt(float64(node.Last(q)))) // (B, H, Tq, Tk)
 	if c.Mask != nil {
 		scores = e.mask(scores, c.Mask)
 	}
@@ -58,17 +60,13 @@ func (e *expr) attention(q, k, v *gorgonia.Node, c graph.AttentionConfig) (outpu
 	return e.matMul(e.dropout(weights, c.Dropout), v, false, false), weights // (B, H, Tq, Dv)
 }
 
-// hiddenScore is the score of a key that a bool mask hides: a weight of 0, but for a row with everything
-// hidden, which attends evenly.
-const hiddenScore = -1e9
-
 // mask hides keys by a bool mask, or adds one of floating-point type to the scores (B, H, Tq, Tk).
 func (e *expr) mask(scores, mask *gorgonia.Node) *gorgonia.Node {
 	if e.err == nil {
 		e.err = graph.CheckMask(mask, scores.Shape(), scores.Dtype())
 	}
 	if mask.Dtype() == tensor.Bool {
-		return e.fill(scores, mask, hiddenScore)
+		return e.fill(scores, mask, device.HiddenScore)
 	}
-	return e.add(scores, e.expand(mask, dims(scores)...))
+	return e.add(scores, e.expand(mask, node.Dims(scores)...))
 }

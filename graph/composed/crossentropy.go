@@ -4,6 +4,8 @@ import (
 	"slices"
 
 	"gorgonia.org/gorgonia"
+
+	"tinylm/internal/node"
 )
 
 // CrossEntropySum is the sum of log(sum(exp(logits))) - logits[target] over the targets other than
@@ -31,13 +33,13 @@ func (e *expr) crossEntropy(logits, targets *gorgonia.Node) (loss, count *gorgon
 	if e.err != nil {
 		return nil, nil
 	}
-	e.require(slices.Equal(leading(logits), targets.Shape()),
-		"logits, targets %v, %v; want (N..., V), (N...)", dims(logits), dims(targets))
+	e.require(slices.Equal(node.Leading(logits), targets.Shape()),
+		"logits, targets %v, %v; want (N..., V), (N...)", node.Dims(logits), node.Dims(targets))
 	if e.err != nil {
 		return nil, nil
 	}
-	hot := e.oneHot(targets, last(logits), logits.Dtype()) // (N..., V), a row of zeros where ignored
-	counted := e.rowSum(hot)                               // (N..., 1), 1 or 0
+	hot := e.oneHot(targets, node.Last(logits), logits.Dtype()) // (N..., V), a row of zeros where ignored
+	counted := e.rowSum(hot)                                    // (N..., 1), 1 or 0
 	s := e.shift(logits)
 	lse := e.add(e.log(s.sums), s.max)                                  // (N..., 1)
 	target := e.rowSum(e.fill(logits, e.where(gorgonia.Eq, hot, 0), 0)) // (N..., 1), logits[target]

@@ -8,6 +8,7 @@ import (
 	"gorgonia.org/tensor"
 
 	"tinylm/graph"
+	"tinylm/internal/node"
 )
 
 // expr builds the nodes of one operator. Once a step fails, it keeps the error and the steps after it do
@@ -144,7 +145,7 @@ func (e *expr) expand(x *gorgonia.Node, shape ...int) *gorgonia.Node {
 
 // rowSum sums the last axis: x (N..., C), result (N..., 1).
 func (e *expr) rowSum(x *gorgonia.Node) *gorgonia.Node {
-	return e.do(x, func() (*gorgonia.Node, error) { return graph.Reduce(x, append(leading(x), 1)...) })
+	return e.do(x, func() (*gorgonia.Node, error) { return graph.Reduce(x, append(node.Leading(x), 1)...) })
 }
 
 // sum adds up everything: a scalar.
@@ -152,21 +153,3 @@ func (e *expr) sum(x *gorgonia.Node) *gorgonia.Node {
 	ones := slices.Repeat([]int{1}, x.Dims())
 	return e.reshape(e.do(x, func() (*gorgonia.Node, error) { return graph.Reduce(x, ones...) }))
 }
-
-// last returns the length of the last axis.
-func last(n *gorgonia.Node) int { return n.Shape()[n.Dims()-1] }
-
-// leading returns the lengths of all axes but the last.
-func leading(n *gorgonia.Node) []int { return slices.Clone([]int(n.Shape()[:n.Dims()-1])) }
-
-// rows returns the product of the leading axes.
-func rows(n *gorgonia.Node) int {
-	r := 1
-	for _, d := range leading(n) {
-		r *= d
-	}
-	return r
-}
-
-// dims returns a copy of n's shape.
-func dims(n *gorgonia.Node) []int { return slices.Clone([]int(n.Shape())) }

@@ -5,6 +5,8 @@ import (
 	"slices"
 
 	"gorgonia.org/gorgonia"
+
+	"tinylm/internal/node"
 )
 
 // LayerNorm is weight*(x-mean)/sqrt(var+eps) + bias over the last axis (Ba et al. 2016) with the biased
@@ -31,11 +33,11 @@ func layerNorm(x, weight, bias *gorgonia.Node, eps float64, deviation func(*expr
 	e.float(x, weight, bias)
 	e.require(eps > 0 && !math.IsInf(eps, 1), "epsilon %v; want a positive number", eps)
 	e.require(x.Dims() >= 1 && slices.Equal(weight.Shape(), x.Shape()[x.Dims()-1:]) && slices.Equal(bias.Shape(), weight.Shape()),
-		"x, weight, bias %v, %v, %v; want (..., C), (C), (C)", dims(x), dims(weight), dims(bias))
+		"x, weight, bias %v, %v, %v; want (..., C), (C), (C)", node.Dims(x), node.Dims(weight), node.Dims(bias))
 	if e.err != nil {
 		return e.result(nil)
 	}
-	shape, inv := dims(x), 1/float64(last(x))
+	shape, inv := node.Dims(x), 1/float64(node.Last(x))
 	mean := e.times(e.rowSum(x), inv)                     // (N..., 1)
 	centred := e.sub(x, e.expand(mean, shape...))         // (N..., C)
 	variance := e.times(e.rowSum(e.square(centred)), inv) // (N..., 1)

@@ -6,6 +6,7 @@ import (
 	"gorgonia.org/gorgonia"
 
 	"tinylm/graph"
+	"tinylm/internal/node"
 )
 
 // Linear is y = x·w + b over the last axis: x (N..., K), w (K, M), b (M) or nil; y (N..., M).
@@ -25,14 +26,14 @@ func linear(x, w, b *gorgonia.Node, transW bool) (*gorgonia.Node, error) {
 	if transW {
 		k, m = m, k
 	}
-	e.require(last(x) == k, "x %v has %d columns, w %v wants %d", x.Shape(), last(x), w.Shape(), k)
-	y := e.reshape(x, rows(x), k)              // (N, K)
-	y = e.matMul(y, w, false, transW)          // (N, M)
-	y = e.reshape(y, append(leading(x), m)...) // (N..., M)
+	e.require(node.Last(x) == k, "x %v has %d columns, w %v wants %d", x.Shape(), node.Last(x), w.Shape(), k)
+	y := e.reshape(x, node.Rows(x), k)              // (N, K)
+	y = e.matMul(y, w, false, transW)               // (N, M)
+	y = e.reshape(y, append(node.Leading(x), m)...) // (N..., M)
 	if b != nil {
 		e.float(x, b)
 		e.require(slices.Equal(b.Shape(), []int{m}), "bias %v; want (%d)", b.Shape(), m)
-		y = e.add(y, e.expand(b, dims(y)...))
+		y = e.add(y, e.expand(b, node.Dims(y)...))
 	}
 	return e.result(y)
 }
@@ -44,7 +45,7 @@ func Add(x, y *gorgonia.Node) (*gorgonia.Node, error) {
 	missing := x.Dims() - y.Dims()
 	e.require(missing >= 0 && slices.Equal(x.Shape()[max(0, missing):], y.Shape()),
 		"%v, %v; the second is not a suffix of the first", x.Shape(), y.Shape())
-	return e.result(e.add(x, e.expand(y, dims(x)...)))
+	return e.result(e.add(x, e.expand(y, node.Dims(x)...)))
 }
 
 // Embedding gathers rows of a table as one-hot rows times the table: table (V, C), ids (S...) of type
@@ -56,11 +57,11 @@ func Embedding(table, ids *gorgonia.Node) (*gorgonia.Node, error) {
 	if e.err != nil {
 		return e.result(nil)
 	}
-	v, c := table.Shape()[0], last(table)
-	hot := e.oneHot(ids, v, table.Dtype())                 // (S..., V)
-	hot = e.reshape(hot, ids.Shape().TotalSize(), v)       // (N, V)
-	y := e.matMul(hot, table, false, false)                // (N, C)
-	return e.result(e.reshape(y, append(dims(ids), c)...)) // (S..., C)
+	v, c := table.Shape()[0], node.Last(table)
+	hot := e.oneHot(ids, v, table.Dtype())                      // (S..., V)
+	hot = e.reshape(hot, ids.Shape().TotalSize(), v)            // (N, V)
+	y := e.matMul(hot, table, false, false)                     // (N, C)
+	return e.result(e.reshape(y, append(node.Dims(ids), c)...)) // (S..., C)
 }
 
 // Dropout multiplies x (B, S...) with 0 or 1/(1-P), see [graph.KeepMask]. With P = 0 it returns x itself.
@@ -74,6 +75,6 @@ func (e *expr) dropout(x *gorgonia.Node, c graph.DropoutConfig) *gorgonia.Node {
 	if c.P == 0 {
 		return x
 	}
-	keep := e.do(x, func() (*gorgonia.Node, error) { return graph.KeepMask(c, x.Dtype(), dims(x)...) })
+	keep := e.do(x, func() (*gorgonia.Node, error) { return graph.KeepMask(c, x.Dtype(), node.Dims(x)...) })
 	return e.mul(x, keep)
 }

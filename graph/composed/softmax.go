@@ -6,6 +6,7 @@ import (
 	"gorgonia.org/gorgonia"
 
 	"tinylm/graph"
+	"tinylm/internal/node"
 )
 
 // Softmax normalises the last axis of x (N..., V): exp(x-max)/sum(exp(x-max)). A row of -Inf gives zeros.
@@ -21,7 +22,7 @@ func Softmax(x *gorgonia.Node) (*gorgonia.Node, error) {
 
 func (e *expr) softmax(x *gorgonia.Node) *gorgonia.Node {
 	s := e.shift(x)
-	return e.div(s.exps, e.expand(s.sums, dims(x)...))
+	return e.div(s.exps, e.expand(s.sums, node.Dims(x)...))
 }
 
 // LogSoftmax is the logarithm of Softmax: x - max - log(sum(exp(x-max))). A row of -Inf gives -Inf.
@@ -33,7 +34,7 @@ func LogSoftmax(x *gorgonia.Node) (*gorgonia.Node, error) {
 		return e.result(nil)
 	}
 	s := e.shift(x)
-	return e.result(e.sub(s.shifted, e.expand(e.log(s.sums), dims(x)...)))
+	return e.result(e.sub(s.shifted, e.expand(e.log(s.sums), node.Dims(x)...)))
 }
 
 // shifts holds what softmax, its logarithm and cross entropy are made of.
@@ -51,7 +52,7 @@ func (e *expr) shift(x *gorgonia.Node) shifts {
 	s.max = e.unary(graph.RowMax, x)
 	dead := e.where(gorgonia.Eq, s.max, math.Inf(-1))
 	s.max = e.fill(s.max, dead, 0)
-	s.shifted = e.sub(x, e.expand(s.max, dims(x)...))
+	s.shifted = e.sub(x, e.expand(s.max, node.Dims(x)...))
 	s.exps = e.exp(s.shifted)
 	s.sums = e.fill(e.rowSum(s.exps), dead, 1)
 	return s

@@ -17,7 +17,7 @@ import (
 type Options struct {
 	H      float64 // step of the differences; 0 = 1e-5
 	Limit  float64 // greatest error that passes; 0 = 1e-7
-	Sample int     // entries tried per tensor, always the same ones; 0 = all
+	Sample int     // entries tried per tensor, always the same ones, and any gradient not finite; 0 = all
 	Engine Engine  // what runs the graph; nil = [Machine]
 }
 
@@ -50,6 +50,9 @@ func check(build func(g *gorgonia.ExprGraph) (*gorgonia.Node, gorgonia.Nodes, er
 	}
 	if loss.Dtype() != tensor.Float64 || !loss.IsScalar() {
 		return Report{}, fmt.Errorf("the loss is %v %v; want a float64 scalar", loss.Dtype(), loss.Shape())
+	}
+	if len(wrt) == 0 {
+		return Report{}, fmt.Errorf("there is nothing to differentiate by; return the nodes to check")
 	}
 	entries := make([][]float64, len(wrt))
 	for i, n := range wrt {
@@ -120,14 +123,21 @@ func lossOf(loss *gorgonia.Node, engine Engine) (func() (float64, error), error)
 	}, nil
 }
 
-// compare fills in the worst entry: x are the tensor's values, shared with the graph.
+// compare fills in the worst entry: x are the tensor's values, shared with the graph. The first entry whose
+// gradient is not finite is always tried, and is the worst.
 func (t *Tensor) compare(x, analytic []float64, loss func() (float64, error), opts Options) error {
-	scale := 1e-3
+	scale := 1e-3 // of finite gradients
 	for _, a := range analytic {
-		scale = max(scale, math.Abs(a))
+		if finite(a) {
+			scale = max(scale, math.Abs(a))
+		}
+	}
+	tried := sample(len(x), opts.Sample)
+	if i := slices.IndexFunc(analytic, func(a float64) bool { return !finite(a) }); i >= 0 {
+		tried = append([]int{i}, slices.DeleteFunc(tried, func(j int) bool { return j == i })...)
 	}
 	t.Error = -1 // below any
-	for _, i := range sample(len(x), opts.Sample) {
+	for _, i := range tried {
 		numeric, err := difference(&x[i], opts.H, loss)
 		if err != nil {
 			return err
@@ -144,6 +154,8 @@ func (t *Tensor) compare(x, analytic []float64, loss func() (float64, error), op
 	}
 	return nil
 }
+
+func finite(x float64) bool { return !math.IsNaN(x) && !math.IsInf(x, 0) }
 
 // difference is the central difference of the loss by one entry, which it restores.
 func difference(x *float64, h float64, loss func() (float64, error)) (float64, error) {

@@ -205,11 +205,35 @@ func TestNotANumberFails(t *testing.T) {
 	}
 }
 
+// TestInfiniteGradientFails: a gradient that is not finite is the worst entry, also when it is not among
+// the entries tried. The root's is infinite at 0.
+func TestInfiniteGradientFails(t *testing.T) {
+	for at := range 6 {
+		x := []float64{1, 2, 3, 4, 5, 6}
+		x[at] = 0
+		r, err := gradcheck.Check(func(g *gorgonia.ExprGraph) (*gorgonia.Node, gorgonia.Nodes, error) {
+			x := input(g, "x", x, 2, 3)
+			loss, err := gorgonia.Sum(gorgonia.Must(gorgonia.Sqrt(x)))
+			return loss, gorgonia.Nodes{x}, err
+		}, gradcheck.Options{Sample: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := r.Tensors[0]
+		if r.Err() == nil || !math.IsInf(got.Error, 1) || !math.IsInf(got.Analytic, 1) || !slices.Equal(got.Index, []int{at / 3, at % 3}) {
+			t.Errorf("the root of entry %d, which is 0:\n%v", at, r)
+		}
+	}
+}
+
 // TestCheckErrors: what cannot be checked is an error, not a report.
 func TestCheckErrors(t *testing.T) {
 	oops := errors.New("cannot build")
 	for want, build := range map[string]func(g *gorgonia.ExprGraph) (*gorgonia.Node, gorgonia.Nodes, error){
 		"cannot build": func(g *gorgonia.ExprGraph) (*gorgonia.Node, gorgonia.Nodes, error) { return nil, nil, oops },
+		"nothing to differentiate by": func(g *gorgonia.ExprGraph) (*gorgonia.Node, gorgonia.Nodes, error) {
+			return gorgonia.Must(gorgonia.Sum(input(g, "x", []float64{1, 2}, 2))), nil, nil
+		},
 		"want a float64 scalar": func(g *gorgonia.ExprGraph) (*gorgonia.Node, gorgonia.Nodes, error) {
 			x := input(g, "x", []float64{1, 2}, 2)
 			return gorgonia.Must(gorgonia.Exp(x)), gorgonia.Nodes{x}, nil

@@ -18,7 +18,7 @@ type Tensor struct {
 	Name     string
 	Shape    []int
 	Checked  int     // entries tried
-	Error    float64 // |Numeric-Analytic| / max(1e-3, the tensor's largest gradient)
+	Error    float64 // |Numeric-Analytic| / max(1e-3, the tensor's largest gradient); +Inf for one not finite
 	Index    []int   // of the worst entry
 	Numeric  float64 // its central difference
 	Analytic float64 // its gradient

@@ -9,11 +9,14 @@ import (
 )
 
 // FirstNonFinite runs the graph once more, looking at every result, and describes the first node that
-// gives NaN or +Inf with the ranges of its inputs: "attention at transformer.h.3.attn.c_attn.bias: inputs
-// -3.1e38..2.0e38". It returns "" when there is none. -Inf is no fault: masked scores are.
+// gives NaN or an infinity with the ranges of its inputs: "attention at transformer.h.3.attn.c_attn.bias:
+// inputs -3.1e38..2.0e38". It returns "" when there is none. -Inf that a mask brings in is no fault.
 func (m *Machine) FirstNonFinite() (string, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	if m.plan == nil {
+		return "", errClosed
+	}
 	if err := m.refresh(); err != nil {
 		return "", err
 	}
@@ -24,9 +27,11 @@ func (m *Machine) FirstNonFinite() (string, error) {
 	}
 	for i, s := range m.plan.steps {
 		var ranges []string // before the step: it may overwrite its input
+		_, masked := s.kernel.(device.Fill)
 		for _, b := range s.in {
 			if lo, hi, _ := limits(b.buffer()); lo <= hi {
 				ranges = append(ranges, fmt.Sprintf("%.3g..%.3g", lo, hi))
+				masked = masked || math.IsInf(lo, -1)
 			}
 		}
 		if err := m.run(i); err != nil {
@@ -36,7 +41,7 @@ func (m *Machine) FirstNonFinite() (string, error) {
 			if b.unwanted {
 				continue
 			}
-			if _, _, finite := limits(b.buffer()); !finite {
+			if lo, _, finite := limits(b.buffer()); !finite || math.IsInf(lo, -1) && !masked {
 				return fmt.Sprintf("%s: inputs %s", s.label, strings.Join(ranges, ", ")), nil
 			}
 		}

@@ -8,6 +8,7 @@
 package machine
 
 import (
+	"errors"
 	"fmt"
 	"sync"
 	"unsafe"
@@ -25,8 +26,9 @@ import (
 // machines may run graphs with shared parameters at once as long as none writes them.
 type Machine struct {
 	dev   device.Device
-	plan  *plan
+	plan  *plan // nil once closed
 	arena unsafe.Pointer
+	bytes int64 // of the arena
 	mu    sync.Mutex
 }
 
@@ -36,7 +38,13 @@ type config struct {
 	dev     device.Device
 	outputs gorgonia.Nodes
 	pruned  bool
-	into    map[*gorgonia.Node]gorgonia.Value
+	into    []placement
+}
+
+// placement is a node whose result goes into the memory of a value.
+type placement struct {
+	node  *gorgonia.Node
+	value gorgonia.Value
 }
 
 // DefaultDevice is what machines run on unless told otherwise: the shared CPU device.
@@ -53,8 +61,9 @@ func Outputs(nodes ...*gorgonia.Node) Option {
 }
 
 // Into computes a node into the memory of v, which has its type and shape: gradients into one flat array.
+// A node may go to several places: parameters that are added up share one gradient node.
 func Into(n *gorgonia.Node, v gorgonia.Value) Option {
-	return func(c *config) { c.into[n] = v }
+	return func(c *config) { c.into = append(c.into, placement{n, v}) }
 }
 
 // On runs the kernels on a device other than the shared CPU device.
@@ -69,7 +78,7 @@ func New(g *gorgonia.ExprGraph, opts ...Option) (*Machine, error) {
 	if err != nil {
 		return nil, fmt.Errorf("machine: %w", err)
 	}
-	m := &Machine{dev: c.dev, plan: p}
+	m := &Machine{dev: c.dev, plan: p, bytes: int64(p.arenaBytes)}
 	if m.arena, err = c.dev.Alloc(p.arenaBytes); err != nil {
 		return nil, fmt.Errorf("machine: %w", err)
 	}
@@ -89,7 +98,7 @@ func Bytes(g *gorgonia.ExprGraph, opts ...Option) (int64, error) {
 }
 
 func newConfig(opts []Option) *config {
-	c := &config{into: map[*gorgonia.Node]gorgonia.Value{}}
+	c := &config{}
 	for _, o := range opts {
 		o(c)
 	}
@@ -135,6 +144,9 @@ func (m *Machine) bind() error {
 func (m *Machine) RunAll() error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	if m.plan == nil {
+		return errClosed
+	}
 	if err := m.refresh(); err != nil {
 		return err
 	}
@@ -210,13 +222,12 @@ func (m *Machine) Reset() {}
 func (m *Machine) Close() error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.plan, m.arena = &plan{}, nil
+	m.plan, m.arena = nil, nil
 	return nil
 }
 
-// Bytes returns the memory that the machine holds for results, without inputs, parameters and results
-// placed by Into.
-func (m *Machine) Bytes() int64 { return int64(m.plan.arenaBytes) }
+var errClosed = errors.New("machine: it is closed")
 
-// Steps returns the number of kernels that a run launches.
-func (m *Machine) Steps() int { return len(m.plan.steps) }
+// Bytes returns the memory that the machine takes for results, without inputs, parameters and results
+// placed by Into.
+func (m *Machine) Bytes() int64 { return m.bytes }

@@ -13,6 +13,7 @@ import (
 
 	"tinylm/graph"
 	"tinylm/graph/machine"
+	"tinylm/internal/device/cpu"
 )
 
 // must returns a node or ends the test.
@@ -345,7 +346,7 @@ func TestSteadyRunAllocatesNothing(t *testing.T) {
 	}
 	for _, procs := range []int{2, 1} {
 		defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(procs))
-		m := newMachine(t, g, machine.Outputs(loss, grads[0]))
+		m := newMachine(t, g, machine.On(cpu.New(procs)), machine.Outputs(loss, grads[0]))
 		for range 3 {
 			run(t, m)
 		}
@@ -369,4 +370,61 @@ func leastAllocations(t *testing.T, m *machine.Machine) uint64 {
 		least = min(least, after.Mallocs-before.Mallocs)
 	}
 	return least
+}
+
+// Parameters that are added up share a gradient node; each gets the gradient in its own memory.
+func TestIntoSeveralPlaces(t *testing.T) {
+	g := gorgonia.NewGraph()
+	a, b := input(g, "a", []float64{1, 2}, 2), input(g, "b", []float64{3, 4}, 2)
+	loss := must(t)(gorgonia.Sum(must(t)(gorgonia.Square(must(t)(graph.Add(a, b))))))
+	grads, err := gorgonia.Grad(loss, a, b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if grads[0] != grads[1] {
+		t.Fatal("the two gradients are nodes of their own; the test wants one")
+	}
+	va, vb := tensor.New(tensor.WithShape(2), tensor.Of(tensor.Float64)), tensor.New(tensor.WithShape(2), tensor.Of(tensor.Float64))
+	run(t, newMachine(t, g, machine.Outputs(loss), machine.Into(grads[0], va), machine.Into(grads[1], vb)))
+	for _, v := range []*tensor.Dense{va, vb} { // 2(a+b)
+		if got := v.Float64s(); got[0] != 8 || got[1] != 12 {
+			t.Errorf("gradient %v, want [8 12]", got)
+		}
+	}
+}
+
+// A result of another graph, and a run after Close, are errors.
+func TestMisuse(t *testing.T) {
+	g, other := gorgonia.NewGraph(), gorgonia.NewGraph()
+	y := must(t)(graph.ReLU(input(g, "x", []float64{1}, 1)))
+	foreign := must(t)(graph.ReLU(input(other, "x", []float64{1}, 1)))
+	v := tensor.New(tensor.WithShape(1), tensor.Of(tensor.Float64))
+	for name, opt := range map[string]machine.Option{
+		"Outputs": machine.Outputs(foreign), "Outputs(nil)": machine.Outputs(nil), "Into": machine.Into(foreign, v),
+	} {
+		if _, err := machine.New(g, opt); err == nil || !strings.Contains(err.Error(), "named as a result") {
+			t.Errorf("%s of another graph: %v; want an error", name, err)
+		}
+	}
+	m := newMachine(t, g, machine.Outputs(y))
+	if err := m.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := m.RunAll(); err == nil || !strings.Contains(err.Error(), "closed") {
+		t.Errorf("run after Close: %v; want an error", err)
+	}
+}
+
+// An overflow to -Inf is traced to its node; -Inf out of a mask is not taken for one.
+func TestFirstNonFiniteNegative(t *testing.T) {
+	g := gorgonia.NewGraph()
+	x, mask := input(g, "x", []float64{1, 2}, 1, 2), input(g, "mask", []float64{math.Inf(-1), 0}, 2)
+	masked := must(t)(graph.Add(x, mask))
+	p := must(t)(graph.Softmax(masked))
+	y := must(t)(graph.Linear(p, input(g, "w", []float64{0, -1e300}, 2, 1), nil))
+	z := must(t)(graph.Linear(y, input(g, "v", []float64{1e300}, 1, 1), nil))
+	m := newMachine(t, g, machine.Outputs(z))
+	if got, err := m.FirstNonFinite(); err != nil || !strings.HasPrefix(got, "linear at v") {
+		t.Errorf("FirstNonFinite() = %q, %v; want the second product", got, err)
+	}
 }

@@ -1,6 +1,7 @@
 package machine
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"sort"
@@ -9,6 +10,7 @@ import (
 	"gorgonia.org/gorgonia"
 
 	"tinylm/internal/device"
+	"tinylm/internal/node"
 	"tinylm/internal/value"
 )
 
@@ -145,6 +147,9 @@ func newPlan(g *gorgonia.ExprGraph, c *config) (*plan, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := checkNamed(c, nodes); err != nil {
+		return nil, err
+	}
 	p := &planner{
 		plan:  &plan{},
 		c:     c,
@@ -167,13 +172,30 @@ func newPlan(g *gorgonia.ExprGraph, c *config) (*plan, error) {
 	return p.plan, nil
 }
 
+// checkNamed reports a node named by Outputs or Into that is not of the graph.
+func checkNamed(c *config, nodes gorgonia.Nodes) error {
+	named := slices.Clone(c.outputs)
+	for _, p := range c.into {
+		named = append(named, p.node)
+	}
+	for _, n := range named {
+		if n == nil {
+			return errors.New("a node named as a result is nil")
+		}
+		if !slices.Contains(nodes, n) {
+			return fmt.Errorf("%s, named as a result, is not of this graph", n.Name())
+		}
+	}
+	return nil
+}
+
 // order returns the nodes so that every one comes after its inputs. Gorgonia numbers nodes as they are
 // made, inputs first, so the numbers are such an order, and the one in which the graph was written.
 func order(g *gorgonia.ExprGraph) (gorgonia.Nodes, error) {
 	nodes := slices.Clone(g.AllNodes())
 	sort.Slice(nodes, func(i, j int) bool { return nodes[i].ID() < nodes[j].ID() })
 	for _, n := range nodes {
-		for _, c := range inputs(n) {
+		for _, c := range node.Inputs(n) {
 			if c.ID() >= n.ID() {
 				return gorgonia.Nodes{}, fmt.Errorf("%s comes before its input %s", n.Name(), c.Name())
 			}
@@ -182,33 +204,25 @@ func order(g *gorgonia.ExprGraph) (gorgonia.Nodes, error) {
 	return nodes, nil
 }
 
-func inputs(n *gorgonia.Node) gorgonia.Nodes {
-	var in gorgonia.Nodes
-	for it := n.Graph().From(n.ID()); it.Next(); {
-		in = append(in, it.Node().(*gorgonia.Node))
-	}
-	return in
-}
-
 // findNeeded marks what is computed: everything, or what the outputs need.
 func (p *planner) findNeeded(nodes gorgonia.Nodes) {
 	p.need = map[*gorgonia.Node]bool{}
 	for _, n := range p.c.outputs {
 		p.need[n] = true
 	}
-	for n := range p.c.into {
-		p.need[n] = true
+	for _, i := range p.c.into {
+		p.need[i.node] = true
 	}
 	for i := len(nodes) - 1; i >= 0; i-- {
 		n := nodes[i]
 		into := readInto(n)
 		if into != nil {
-			p.plan.reads = append(p.plan.reads, read{inputs(n)[0], into})
+			p.plan.reads = append(p.plan.reads, read{node.Inputs(n)[0], into})
 		}
 		_, virtual := n.Op().(device.Virtual)
 		if p.need[n] || into != nil || !p.c.pruned && !virtual {
 			p.need[n] = into == nil // a read itself computes nothing
-			for _, in := range inputs(n) {
+			for _, in := range node.Inputs(n) {
 				p.need[in] = true
 			}
 		}
@@ -221,7 +235,7 @@ func (p *planner) add(n *gorgonia.Node) error {
 	if err != nil {
 		return err
 	}
-	in := inputs(n)
+	in := node.Inputs(n)
 	p.near[n] = p.nearest(n, in)
 	switch op := n.Op().(type) {
 	case nil:
@@ -308,8 +322,8 @@ func (p *planner) keepOutputs(nodes gorgonia.Nodes) error {
 	for _, r := range p.plan.reads {
 		keep[r.node] = true
 	}
-	for n := range p.c.into {
-		keep[n] = true
+	for _, i := range p.c.into {
+		keep[i.node] = true
 	}
 	for _, n := range nodes {
 		if !p.need[n] || n.Op() == nil || p.c.pruned && !keep[n] {
@@ -328,11 +342,9 @@ func (p *planner) keepOutputs(nodes gorgonia.Nodes) error {
 		s.root().keep = true
 		p.plan.kept = append(p.plan.kept, &kept{node: n, label: p.near[n], slot: s})
 	}
-	for _, n := range nodes { // in the order of the nodes, not of the map
-		if v, ok := p.c.into[n]; ok {
-			if err := p.placeInto(n, v); err != nil {
-				return err
-			}
+	for _, i := range p.c.into {
+		if err := p.placeInto(i.node, i.value); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -352,7 +364,7 @@ func (p *planner) placeInto(n *gorgonia.Node, v gorgonia.Value) error {
 	if s.base == nil && s.home == inArena {
 		s.home, s.ptr = external, b.Ptr
 		return nil
-	}
+	} // a view, a leaf, or placed already
 	own := &slot{spec: s.spec, home: external, ptr: b.Ptr, keep: true}
 	p.plan.slots = append(p.plan.slots, own)
 	p.plan.steps = append(p.plan.steps, &step{

@@ -8,6 +8,7 @@ import (
 	"gorgonia.org/gorgonia"
 
 	"tinylm/internal/device"
+	"tinylm/internal/node"
 	"tinylm/internal/value"
 )
 
@@ -77,7 +78,7 @@ func readInto(n *gorgonia.Node) *gorgonia.Value {
 // stockLaunch calls a Gorgonia operator on views of the inputs and copies its result to the step's own
 // memory, so that nothing aliases anything.
 func stockLaunch(s *step) device.Launch {
-	ins := inputs(s.node)
+	ins := node.Inputs(s.node)
 	return func() error {
 		in := make([]gorgonia.Value, len(s.in))
 		for i, b := range s.in {

@@ -16,7 +16,7 @@ import (
 // DType is the element type of a buffer.
 type DType uint8
 
-// The element types that kernels know. Go's int is handled as Int64.
+// The element types that kernels know.
 const (
 	Float32 DType = iota + 1
 	Float64
@@ -103,7 +103,8 @@ func TypeOf[T Element]() DType {
 	return Bool
 }
 
-// Of wraps data as a buffer of the given shape; no shape means one axis of len(data).
+// Of wraps data as a buffer of the given shape; no shape means one axis of len(data), an empty one that is
+// not nil ([]int{}...) a scalar.
 // It panics when the shape does not hold len(data) elements.
 func Of[T Element](data []T, shape ...int) Buffer {
 	if shape == nil {

@@ -70,10 +70,14 @@ type LayerNormGrad LayerNorm
 // MaskKind says which mask an attention takes.
 type MaskKind uint8
 
+// HiddenScore is the score of a key that a bool mask hides: a weight of 0, but in a row with every key
+// hidden, which attends evenly.
+const HiddenScore = -1e9
+
 // The masks of attention. All broadcast: shape (Tq, Tk), or (B or 1, H or 1, Tq, Tk).
 const (
 	NoMask       MaskKind = iota
-	BoolMask              // Bool; true = hidden: the score becomes -1e9
+	BoolMask              // Bool; true = hidden: the score becomes HiddenScore
 	AdditiveMask          // F; added to the score; a row of -Inf gives zero weights and output
 )
 

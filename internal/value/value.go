@@ -11,7 +11,8 @@ import (
 	"tinylm/internal/device"
 )
 
-// DTypeOf returns the buffer type of a Gorgonia element type. Go's int is handled as Int64.
+// DTypeOf returns the buffer type of a Gorgonia element type. Go's int is handled as the integer of its
+// size: Int64, or Int32 on 32-bit platforms.
 func DTypeOf(t tensor.Dtype) (device.DType, error) {
 	switch t {
 	case tensor.Float32:
@@ -20,7 +21,12 @@ func DTypeOf(t tensor.Dtype) (device.DType, error) {
 		return device.Float64, nil
 	case tensor.Int32:
 		return device.Int32, nil
-	case tensor.Int64, tensor.Int:
+	case tensor.Int64:
+		return device.Int64, nil
+	case tensor.Int:
+		if unsafe.Sizeof(int(0)) == 4 {
+			return device.Int32, nil
+		}
 		return device.Int64, nil
 	case tensor.Bool:
 		return device.Bool, nil
@@ -140,15 +146,16 @@ func backing(b device.Buffer, t tensor.Dtype) any {
 
 // New returns a zeroed buffer of Go memory.
 func New(s device.Spec) device.Buffer {
+	n, shape := s.Len(), append([]int{}, s.Shape...) // not nil: that would be a vector's for device.Of
 	switch s.DType {
 	case device.Float32:
-		return device.Of(make([]float32, s.Len()), s.Shape...)
+		return device.Of(make([]float32, n), shape...)
 	case device.Float64:
-		return device.Of(make([]float64, s.Len()), s.Shape...)
+		return device.Of(make([]float64, n), shape...)
 	case device.Int32:
-		return device.Of(make([]int32, s.Len()), s.Shape...)
+		return device.Of(make([]int32, n), shape...)
 	case device.Int64:
-		return device.Of(make([]int64, s.Len()), s.Shape...)
+		return device.Of(make([]int64, n), shape...)
 	}
-	return device.Of(make([]bool, s.Len()), s.Shape...)
+	return device.Of(make([]bool, n), shape...)
 }

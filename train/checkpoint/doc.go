@@ -3,7 +3,7 @@
 // A run directory looks like this; files marked * belong to the packages above:
 //
 //	runs/NAME/
-//	    config.json *  metrics.jsonl *  samples/ *  report.html *
+//	    config.json *  metrics.jsonl *  samples/ *
 //	    checkpoints/
 //	        latest  best                  text files, each with the name of a checkpoint
 //	        step-000500/                  one checkpoint

@@ -19,7 +19,6 @@ const (
 	SettingsFile = "config.json"   // settings of the run
 	MetricsFile  = "metrics.jsonl" // its record
 	SamplesDir   = "samples"       // texts written on the way
-	ReportFile   = "report.html"   // the record as a page
 	Dir          = "checkpoints"   // the checkpoints
 
 	latestName = "latest" // pointers in Dir
@@ -215,7 +214,7 @@ func holdsRun(path string) (step int, holds bool) {
 	if steps, err := listSteps(dir); err == nil && len(steps) > 0 {
 		return steps[0], true
 	}
-	for _, name := range []string{MetricsFile, SettingsFile, ReportFile} {
+	for _, name := range []string{MetricsFile, SettingsFile} {
 		if _, err := os.Stat(filepath.Join(path, name)); err == nil {
 			return -1, true
 		}

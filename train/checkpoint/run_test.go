@@ -75,7 +75,7 @@ func TestCreateAtRefusesARun(t *testing.T) {
 // Force removes the run that was there, and nothing else.
 func TestCreateAtForce(t *testing.T) {
 	r := newRun(t, 1, 2)
-	for _, name := range []string{MetricsFile, SettingsFile, ReportFile, SamplesDir + "/step-000001.txt",
+	for _, name := range []string{MetricsFile, SettingsFile, SamplesDir + "/step-000001.txt",
 		"notes.txt", SamplesDir + "/mine.txt", Dir + "/notes.txt", Dir + "/step-000002/notes.txt"} {
 		writeFile(t, r.File(name), name)
 	}

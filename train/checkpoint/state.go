@@ -28,8 +28,11 @@ type State struct {
 
 	Sampler data.SamplerState `json:"sampler"` // position in the training text
 
-	BestStep    int     `json:"best_step"`     // step of the lowest validation loss
-	BestValLoss float64 `json:"best_val_loss"` // nats per token; NaN before the first evaluation (null in the file)
+	// Losses in nats per token are NaN before the first evaluation, null in the file.
+	ValLoss        float64 `json:"val_loss"`         // of the last evaluation
+	BestValLoss    float64 `json:"best_val_loss"`    // the lowest
+	BestStep       int     `json:"best_step"`        // where that was
+	EvalsSinceBest int     `json:"evals_since_best"` // evaluations after it
 
 	TextSHA256 string `json:"text_sha256"` // of the training text, lower-case hex
 	TextBytes  int64  `json:"text_bytes"`
@@ -43,6 +46,7 @@ type State struct {
 type stateFile struct {
 	Version int `json:"version"`
 	*bareState
+	ValLoss     *float64 `json:"val_loss"`
 	BestValLoss *float64 `json:"best_val_loss"`
 }
 
@@ -58,10 +62,16 @@ func FormatState(s *State) ([]byte, error) {
 		bare.Settings = map[string]string{}
 	}
 	file := stateFile{Version: stateVersion, bareState: &bare}
-	if !math.IsNaN(s.BestValLoss) {
-		file.BestValLoss = &s.BestValLoss
-	}
+	file.ValLoss, file.BestValLoss = known(s.ValLoss), known(s.BestValLoss)
 	return marshalFile(file)
+}
+
+// known returns nil for NaN.
+func known(loss float64) *float64 {
+	if math.IsNaN(loss) {
+		return nil
+	}
+	return &loss
 }
 
 // ParseState reads a training.json. Another version, a key that is missing, unknown or of another
@@ -70,10 +80,13 @@ func ParseState(text []byte, file string) (*State, error) {
 	if err := checkStateKeys(text); err != nil {
 		return nil, formatError(file, "%v", err)
 	}
-	s := &State{BestValLoss: math.NaN()}
+	s := &State{ValLoss: math.NaN(), BestValLoss: math.NaN()}
 	layout := stateFile{bareState: (*bareState)(s)}
 	if err := json.Unmarshal(text, &layout); err != nil {
 		return nil, formatError(file, "%s", jsonReason(err))
+	}
+	if layout.ValLoss != nil {
+		s.ValLoss = *layout.ValLoss
 	}
 	if layout.BestValLoss != nil {
 		s.BestValLoss = *layout.BestValLoss
@@ -113,7 +126,7 @@ func checkStateKeys(text []byte) error {
 		if values[key] == nil {
 			return fmt.Errorf("%q is missing", key)
 		}
-		if string(values[key]) == "null" && key != "best_val_loss" {
+		if string(values[key]) == "null" && key != "val_loss" && key != "best_val_loss" {
 			return fmt.Errorf("%q is null", key)
 		}
 	}
@@ -145,8 +158,10 @@ func (s *State) check() error {
 		return fmt.Errorf("epoch %v and seconds %v must be finite and not negative", s.Epoch, s.Seconds)
 	case s.BestStep < 0 || s.BestStep > s.Step:
 		return fmt.Errorf("best_step %d is not in 0 to step %d", s.BestStep, s.Step)
-	case math.IsInf(s.BestValLoss, 0):
-		return fmt.Errorf("best_val_loss is %v", s.BestValLoss)
+	case math.IsInf(s.ValLoss, 0) || math.IsInf(s.BestValLoss, 0):
+		return fmt.Errorf("val_loss %v and best_val_loss %v must not be infinite", s.ValLoss, s.BestValLoss)
+	case s.EvalsSinceBest < 0:
+		return fmt.Errorf("evals_since_best %d must not be negative", s.EvalsSinceBest)
 	}
 	hash, err := hex.DecodeString(s.TextSHA256)
 	if err != nil || len(hash) != 32 || strings.ToLower(s.TextSHA256) != s.TextSHA256 {

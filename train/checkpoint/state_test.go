@@ -17,7 +17,7 @@ func sampleState(step int) *State {
 	return &State{
 		Step: step, Tokens: int64(step) * 768, Epoch: 1.0 / 3, Seconds: 12.34, Seed: -7,
 		Sampler:  data.SamplerState{Seed: -7, Windows: 1000, Pass: 2, Position: 345},
-		BestStep: step, BestValLoss: 1.2345678901234567,
+		BestStep: step, BestValLoss: 1.2345678901234567, ValLoss: 1.5, EvalsSinceBest: 2,
 		TextSHA256: strings.Repeat("0123456789abcdef", 4), TextBytes: math.MaxInt64, MetricsBytes: 4321,
 		Settings: map[string]string{"n-embd": "128", "learning-rate": "0.001", "text": "a \"<b>\" ü"},
 	}
@@ -38,7 +38,7 @@ func TestFormatState(t *testing.T) {
 	want := map[string]any{
 		"version": 1.0, "step": 500.0, "tokens": 384000.0, "epoch": 1.0 / 3, "seconds": 12.34, "seed": -7.0,
 		"sampler":   map[string]any{"seed": -7.0, "windows": 1000.0, "pass": 2.0, "position": 345.0},
-		"best_step": 500.0, "best_val_loss": nil,
+		"best_step": 500.0, "best_val_loss": nil, "val_loss": 1.5, "evals_since_best": 2.0,
 		"text_sha256": s.TextSHA256, "text_bytes": 9223372036854775807.0, "metrics_bytes": 4321.0,
 		"settings": map[string]any{"n-embd": "128", "learning-rate": "0.001", "text": "a \"<b>\" ü"},
 	}
@@ -50,7 +50,7 @@ func TestFormatState(t *testing.T) {
 func TestStateRoundTrip(t *testing.T) {
 	for _, loss := range []float64{1.2345678901234567, 0, math.NaN()} {
 		want := sampleState(500)
-		want.BestValLoss = loss
+		want.BestValLoss, want.ValLoss = loss, loss
 		text, err := FormatState(want)
 		if err != nil {
 			t.Fatal(err)

@@ -50,7 +50,7 @@ func (r *Run) removeLeft(path string) error {
 
 // clear removes the files of a run, the pointers first.
 func (r *Run) clear() error {
-	names := []string{filepath.Join(Dir, latestName), filepath.Join(Dir, bestName), MetricsFile, SettingsFile, ReportFile}
+	names := []string{filepath.Join(Dir, latestName), filepath.Join(Dir, bestName), MetricsFile, SettingsFile}
 	for _, name := range names {
 		if err := r.disk.Remove(r.File(name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err

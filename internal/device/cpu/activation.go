@@ -100,6 +100,27 @@ const (
 	geluCubic  = geluLinear * 0.044715
 )
 
+// Beyond 40 from 0 both forms of GELU and their slopes are the limits 0 and 0, x and 1, even in float64.
+// Formulas take x for no less, and slopes for no more: its product with a probability of 0, or with the
+// least one that expBlock gives for float32, must not be NaN or large.
+const geluFar = 40
+
+// notBelow is max(v, -geluFar) for v that may be NaN, which stays.
+func notBelow(v float64) float64 {
+	if v < -geluFar {
+		return -geluFar
+	}
+	return v
+}
+
+// within brings v into -geluFar..geluFar; NaN stays.
+func within(v float64) float64 {
+	if v > geluFar {
+		return geluFar
+	}
+	return notBelow(v)
+}
+
 func geluTanh[F float](y, x []F) {
 	var block [activationBlock]float64
 	for len(x) > 0 {
@@ -107,7 +128,7 @@ func geluTanh[F float](y, x []F) {
 		e, y1, x1 := block[:n], y[:n], x[:n]
 		geluExp(e, x1)
 		for i, f := range x1 {
-			y1[i] = F(float64(f) / (1 + e[i]))
+			y1[i] = F(notBelow(float64(f)) / (1 + e[i]))
 		}
 		y, x = y[n:], x[n:]
 	}
@@ -121,7 +142,7 @@ func geluTanhGrad[F float](dx, dy, x []F) {
 		e, dx1, dy1, x1 := block[:n], dx[:n], dy[:n], x[:n]
 		geluExp(e, x1)
 		for i, f := range x1 {
-			v := float64(f)
+			v := within(float64(f))
 			s := 1 / (1 + e[i])
 			dz := geluLinear + float64(3*geluCubic*float64(v*v))
 			dx1[i] = F(float64(dy1[i]) * (s + float64(v*s*(1-s)*dz)))
@@ -150,7 +171,7 @@ func geluExact[F float](y, x []F) {
 		p, density, y1, x1 := block[0][:n], block[1][:n], y[:n], x[:n]
 		normal(p, density, x1)
 		for i, f := range x1 {
-			y1[i] = F(float64(f) * p[i])
+			y1[i] = F(notBelow(float64(f)) * p[i])
 		}
 		y, x = y[n:], x[n:]
 	}
@@ -163,7 +184,7 @@ func geluExactGrad[F float](dx, dy, x []F) {
 		p, density, dx1, dy1, x1 := block[0][:n], block[1][:n], dx[:n], dy[:n], x[:n]
 		normal(p, density, x1)
 		for i, f := range x1 {
-			dx1[i] = F(float64(dy1[i]) * (p[i] + float64(float64(f)*density[i])))
+			dx1[i] = F(float64(dy1[i]) * (p[i] + float64(within(float64(f))*density[i])))
 		}
 		dx, dy, x = dx[n:], dy[n:], x[n:]
 	}

@@ -28,9 +28,6 @@ type attention[F float] struct {
 // queryTile is the number of queries whose scores a worker keeps.
 const queryTile = 8
 
-// hiddenScore is the score of a key that a bool mask hides.
-const hiddenScore = -1e9
-
 func prepareAttention[F float](d *Device, k device.Attention, out, in []device.Buffer) (device.Launch, error) {
 	a, rest, err := bindAttention[F](d, k, k, in)
 	if err != nil {

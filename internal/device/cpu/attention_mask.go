@@ -55,7 +55,7 @@ func (m scoreMask[F]) apply(s []F, b, h, i int) {
 	if m.hidden != nil {
 		for j, hidden := range m.hidden[at:][:len(s)] {
 			if hidden {
-				s[j] = hiddenScore
+				s[j] = device.HiddenScore
 			}
 		}
 	}

@@ -22,34 +22,37 @@ func prepareFill[F float](d *Device, k device.Fill, out, in []device.Buffer) (de
 		return prepareFillCausal(d, k, device.Slice[F](y), device.Slice[F](x), x.Shape)
 	}
 	mask := in[1]
-	at, err := newBroadcast(k, mask.Shape, x.Shape)
-	if err != nil {
-		return nil, err
+	missing := len(x.Shape) - len(mask.Shape)
+	if missing < 0 || !repeats(mask.Shape, x.Shape[missing:]) {
+		return nil, errShapes(k, "the mask's axes, aligned at the last, must be x's or 1", x, mask)
 	}
+	at := repeated(mask.Shape, x.Shape)
 	ys, xs := device.Slice[F](y), device.Slice[F](x)
 	if mask.DType == device.Bool {
-		return fillRows(d, ys, xs, at, F(k.Value), device.Slice[bool](mask)), nil
+		return fillWhere(d, ys, xs, at, F(k.Value), device.Slice[bool](mask)), nil
 	}
 	if err := checkFloat[F](k, mask); err != nil {
 		return nil, err
 	}
-	return fillRows(d, ys, xs, at, F(k.Value), device.Slice[F](mask)), nil
+	return fillWhere(d, ys, xs, at, F(k.Value), device.Slice[F](mask)), nil
 }
 
-// fillRows writes value where the mask differs from its zero value.
-func fillRows[F float, M comparable](d *Device, y, x []F, at *broadcast, value F, mask []M) device.Launch {
-	rows := rowsPerChunk(at.cols)
+// fillWhere writes value where the mask, seen through at, differs from its zero value.
+func fillWhere[F float, M comparable](d *Device, y, x []F, at view, value F, mask []M) device.Launch {
+	outer, n, step := at.cut()
 	var shown M
-	return d.parallel(chunksOf(at.rows, rows), func(chunk, _ int) {
-		from, to := chunkRange(chunk, rows, at.rows)
-		for r := from; r < to; r++ {
-			x, y, m := x[r*at.cols:(r+1)*at.cols], y[r*at.cols:(r+1)*at.cols], mask[at.row(r):]
+	return d.eachChunk(len(x), func(from, to int) {
+		for from < to {
+			row, col := from/n, from%n
+			end := min(to, from+n-col) // of the row or the chunk
+			x, y, m := x[from:end], y[from:end], mask[outer.offset(row)+col*step:]
 			for i, v := range x {
-				if m[i*at.step] != shown {
+				if m[i*step] != shown {
 					v = value
 				}
 				y[i] = v
 			}
+			from = end
 		}
 	})
 }
@@ -71,44 +74,4 @@ func prepareFillCausal[F float](d *Device, k device.Fill, y, x []F, shape []int)
 			}
 		}
 	}), nil
-}
-
-// broadcast finds, for rows of a large tensor, the elements of a small one that is repeated over it.
-type broadcast struct {
-	rows, cols int   // of the large tensor, all leading axes together
-	dims       []int // leading axes of the large tensor
-	steps      []int // of the small one along each; 0 where it is repeated
-	step       int   // along the last axis: 0 or 1
-}
-
-// newBroadcast reports an error unless small's axes, aligned at the last, are large's or 1.
-func newBroadcast(k device.Kernel, small, large []int) (*broadcast, error) {
-	b := &broadcast{rows: 1, cols: 1, steps: make([]int, len(large))}
-	missing := len(large) - len(small)
-	for i, step := len(small)-1, 1; i >= 0; i-- {
-		if missing < 0 || small[i] != large[missing+i] && small[i] != 1 {
-			return nil, errShapes(k, "the mask's axes, aligned at the last, must be x's or 1",
-				device.Buffer{Spec: device.Spec{Shape: large}}, device.Buffer{Spec: device.Spec{Shape: small}})
-		}
-		if small[i] > 1 {
-			b.steps[missing+i] = step
-		}
-		step *= small[i]
-	}
-	if n := len(large) - 1; n >= 0 {
-		b.cols, b.step = large[n], b.steps[n]
-		b.dims, b.steps = large[:n], b.steps[:n]
-		b.rows = product(b.dims)
-	}
-	return b, nil
-}
-
-// row returns the index of the small tensor's first element that belongs to a row of the large one.
-func (b *broadcast) row(r int) int {
-	at := 0
-	for i := len(b.dims) - 1; i >= 0; i-- {
-		at += r % b.dims[i] * b.steps[i]
-		r /= b.dims[i]
-	}
-	return at
 }

@@ -75,21 +75,7 @@ func prepareExpand[F float](d *Device, k device.Expand, out, in []device.Buffer)
 	if !repeats(x.Shape, y.Shape) {
 		return nil, errShapes(k, "each axis must be of equal length or 1 in the input", x, y)
 	}
-	var v view
-	strides := rowMajorStrides(x.Shape)
-	for a, n := range y.Shape {
-		if x.Shape[a] == 1 {
-			v.add(n, 0)
-		} else {
-			v.add(n, strides[a])
-		}
-	}
-	return gather(d, device.Slice[F](y), device.Slice[F](x), v), nil
-}
-
-// repeats tells whether large is small with axes of length 1 repeated.
-func repeats(small, large []int) bool {
-	return slices.EqualFunc(small, large, func(s, l int) bool { return s == 1 || s == l })
+	return gather(d, device.Slice[F](y), device.Slice[F](x), repeated(x.Shape, y.Shape)), nil
 }
 
 func prepareSliceLast[F float](d *Device, k device.SliceLast, out, in []device.Buffer) (device.Launch, error) {

@@ -1,5 +1,7 @@
 package cpu
 
+import "slices"
+
 // view walks through memory in the row-major order of its axes: axis a has size[a] elements that lie
 // stride[a] apart; a stride of 0 repeats an element.
 type view struct{ size, stride []int }
@@ -13,6 +15,27 @@ func rowMajorStrides(shape []int) []int {
 		n *= shape[a]
 	}
 	return strides
+}
+
+// repeated returns the view of a small tensor, repeated over a large one along its axes of length 1 and those
+// it lacks; the axes are aligned at the last. See repeats.
+func repeated(small, large []int) view {
+	var v view
+	strides := rowMajorStrides(small)
+	missing := len(large) - len(small)
+	for a, n := range large {
+		if a < missing || small[a-missing] == 1 {
+			v.add(n, 0)
+		} else {
+			v.add(n, strides[a-missing])
+		}
+	}
+	return v
+}
+
+// repeats tells whether large is small with axes of length 1 repeated; both have the same rank.
+func repeats(small, large []int) bool {
+	return slices.EqualFunc(small, large, func(s, l int) bool { return s == 1 || s == l })
 }
 
 // add appends an axis, or lengthens the last one where both together step evenly.

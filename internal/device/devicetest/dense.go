@@ -203,6 +203,35 @@ func activationCases() []Case {
 			})
 		}
 	}
+	return append(cases, activationExtremes()...)
+}
+
+// activationExtremes are the limits of the functions far from 0, where their formulas meet 0*Inf: value and
+// slope are 0 on the left, x and 1 on the right.
+func activationExtremes() []Case {
+	inf, nan := math.Inf(1), math.NaN()
+	x := of(0, []int{10}, -inf, -1e38, -1e30, -1e20, -60, 60, 1e20, 1e30, 1e38, inf)
+	var cases []Case
+	for kind := range activationForms {
+		name := fmt.Sprintf("kind %d, extremes", kind)
+		cases = append(cases, Case{
+			Name: name, Kernel: device.Activation{Kind: kind}, Exact: true,
+			In: []Tensor{x}, Out: []Tensor{empty(10)},
+			Ref: func(in [][]float64) [][]float64 {
+				return [][]float64{apply(func(v float64) float64 { return math.Max(v, 0) }, in[0])}
+			},
+		}, Case{
+			Name: name, Kernel: device.ActivationGrad{Kind: kind},
+			In: []Tensor{random(4, 10), x}, Out: []Tensor{empty(10)},
+			Ref: func(in [][]float64) [][]float64 {
+				return [][]float64{slices.Concat(make([]float64, 5), in[0][5:])}
+			},
+		}, Case{
+			Name: name + ", NaN", Kernel: device.Activation{Kind: kind}, Exact: true,
+			In: []Tensor{of(0, []int{2}, nan, 0)}, Out: []Tensor{empty(2)},
+			Ref: func([][]float64) [][]float64 { return [][]float64{{nan, 0}} },
+		})
+	}
 	return cases
 }
 

@@ -92,6 +92,10 @@ func sumCases() []Case {
 }
 
 func shapeCases() []Case {
+	return slices.Concat(transposeCases(), columnCases(), copyCases(), rowMaxAndOneHot())
+}
+
+func transposeCases() []Case {
 	var cases []Case
 	for _, s := range []struct{ shape, perm []int }{
 		{[]int{}, []int{}}, {[]int{5}, []int{0}}, {[]int{3, 4}, []int{1, 0}}, {[]int{3, 4}, []int{0, 1}},
@@ -118,6 +122,12 @@ func shapeCases() []Case {
 			},
 		})
 	}
+	return cases
+}
+
+// columnCases take columns of the last axis and put them back.
+func columnCases() []Case {
+	var cases []Case
 	for _, s := range []struct{ rows, c, from, to int }{{1, 1, 0, 1}, {3, 7, 2, 5}, {3, 7, 0, 7}, {5, 4, 3, 3}, {301, 96, 32, 64}} {
 		n := s.to - s.from
 		name := fmt.Sprintf("%dx%d,%d:%d", s.rows, s.c, s.from, s.to)
@@ -143,6 +153,11 @@ func shapeCases() []Case {
 			},
 		})
 	}
+	return cases
+}
+
+func copyCases() []Case {
+	var cases []Case
 	for _, s := range [][2][]int{{{}, {1}}, {{6}, {2, 3}}, {{3, 5, 7}, {105}}, {{9, 2001}, {2001, 9}}} {
 		for _, typ := range []device.DType{0, device.Int32, device.Int64, device.Bool} {
 			x := random(4, s[0]...)
@@ -157,7 +172,7 @@ func shapeCases() []Case {
 			})
 		}
 	}
-	return append(cases, rowMaxAndOneHot()...)
+	return cases
 }
 
 func rowMaxAndOneHot() []Case {
