@@ -2,6 +2,7 @@ package graph_test
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -174,10 +175,10 @@ func TestActivationExtremes(t *testing.T) {
 							t.Errorf("%s %s %v of NaN is %v", f.name, name, typ, value)
 						}
 					case v < 0:
-						if math.Abs(value) > 1e-13 || math.Abs(slope) > 1e-13 {
+						if !(math.Abs(value) <= 1e-13 && math.Abs(slope) <= 1e-13) {
 							t.Errorf("%s %s %v of %v is %v with slope %v, want 0 with slope 0", f.name, name, typ, v, value, slope)
 						}
-					case value != v && math.Abs(value/v-1) > 1e-15 || math.Abs(slope-1) > 1e-13:
+					case !(value == v || math.Abs(value/v-1) <= 1e-15) || !(math.Abs(slope-1) <= 1e-13):
 						t.Errorf("%s %s %v of %v is %v with slope %v, want x with slope 1", f.name, name, typ, v, value, slope)
 					}
 				}

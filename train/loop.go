@@ -28,7 +28,7 @@ type Progress struct {
 	Loss, ValLoss   float64 // nats per token
 	ValBPB          float64 // bits per byte
 	Rate, Norm      float64
-	TokensPerSecond float64 // over the last steps
+	TokensPerSecond float64 // of the steps since the last line
 	Left            time.Duration
 	LogLine         bool // a line is due: at every Log interval and the last step
 }
@@ -104,7 +104,7 @@ func (l *Loop) begin() error {
 	l.now = Progress{Step: l.Trainer.Done(), MaxIters: l.Trainer.opts.MaxIters,
 		Loss: nan, ValLoss: nan, ValBPB: nan, Rate: nan, Norm: nan}
 	l.before = time.Duration(s.Seconds * float64(time.Second))
-	l.startClock()
+	l.started = time.Now()
 	l.saved, l.latest = -1, l.Checkpoint.Path
 	if l.Trainer.Done() > 0 {
 		l.saved = l.Trainer.Done()
@@ -117,13 +117,8 @@ func (l *Loop) begin() error {
 			return err
 		}
 	}
-	l.startClock() // the first evaluation is no training
+	l.started = time.Now() // the first evaluation is no training
 	return l.save()
-}
-
-func (l *Loop) startClock() {
-	l.started = time.Now()
-	l.speed.start(l.started)
 }
 
 func (l *Loop) finished() bool {
@@ -137,11 +132,12 @@ func (l *Loop) elapsed() time.Duration { return l.before + time.Since(l.started)
 // step makes one training step and what is due after it. It tells whether it was the last one, or the last
 // because ctx was cancelled; in both cases it is saved.
 func (l *Loop) step(ctx context.Context) (done, interrupted bool, err error) {
+	began := time.Now()
 	s, err := l.Trainer.Step()
 	if err != nil {
 		return false, false, err
 	}
-	l.speed.add(s.Tokens)
+	l.speed.add(s.Tokens, time.Since(began))
 	n := s.N
 	l.now.Step, l.now.Loss, l.now.Rate, l.now.Norm = n, s.Loss, s.Rate, s.Norm
 	l.now.TokensPerSecond = l.speed.rate()
@@ -152,6 +148,9 @@ func (l *Loop) step(ctx context.Context) (done, interrupted bool, err error) {
 		return false, false, err
 	}
 	l.Report.Step(l.now)
+	if l.now.LogLine {
+		l.speed.restart()
+	}
 	if due(n, l.Intervals.Sample) && !done {
 		if err := l.sample(ctx); err != nil {
 			return false, false, err
@@ -178,9 +177,7 @@ func (l *Loop) measure(done bool) error {
 		if !done {
 			event = "eval"
 		}
-		err := l.evaluate(event)
-		l.speed.start(time.Now())
-		return err
+		return l.evaluate(event)
 	}
 	if l.now.LogLine {
 		return l.record(event)
@@ -192,7 +189,7 @@ func due(step, interval int) bool { return interval > 0 && step%interval == 0 }
 
 // left estimates the time to the nearer limit.
 func (l *Loop) left() time.Duration {
-	perStep := time.Since(l.started) / time.Duration(max(1, l.speed.steps))
+	perStep := time.Since(l.started) / time.Duration(l.speed.steps)
 	left := perStep * time.Duration(l.now.MaxIters-l.now.Step)
 	if limit := l.Trainer.opts.Time; limit > 0 {
 		left = min(left, limit-l.elapsed())
@@ -232,7 +229,7 @@ func (l *Loop) bitsPerByte(loss float64) float64 {
 // record writes a line of metrics.
 func (l *Loop) record(event string) error {
 	return l.Metrics.Write(metrics.Record{
-		Step: l.Trainer.Done(), Tokens: l.Trainer.tokens, Epoch: l.Trainer.Epoch(), Seconds: l.elapsed().Seconds(),
+		Step: l.now.Step, Tokens: l.Trainer.tokens, Epoch: l.Trainer.Epoch(), Seconds: l.elapsed().Seconds(),
 		TrainLoss: l.now.Loss, ValLoss: l.now.ValLoss, ValBPB: l.now.ValBPB,
 		LR: l.now.Rate, GradNorm: l.now.Norm, TokensPerS: l.now.TokensPerSecond, Event: event,
 	})
@@ -279,7 +276,7 @@ func (l *Loop) save() error {
 	began := time.Now()
 	path, err := l.Dir.Save(l.Checkpoint, l.newBest)
 	if err != nil {
-		return err
+		return fmt.Errorf("step %d: %w", n, err)
 	}
 	l.Report.Saved(n, path, l.newBest, time.Since(began))
 	l.saved, l.latest, l.newBest = n, path, false
@@ -288,23 +285,31 @@ func (l *Loop) save() error {
 
 // fail records why a run stops; the record is a help, so its own errors do not hide the reason.
 func (l *Loop) fail(err error) error {
-	var bad *NonFiniteError
-	if errors.As(err, &bad) {
-		l.now.Loss, l.now.Norm = bad.Loss, bad.Norm
-		return errors.Join(err, l.record("non-finite"), l.Metrics.Sync())
+	var step *NonFiniteError
+	var weight *checkpoint.NonFiniteError
+	switch {
+	case errors.As(err, &step) && step.Validation:
+		l.now.ValLoss, l.now.ValBPB = step.Loss, l.bitsPerByte(step.Loss)
+	case errors.As(err, &step):
+		l.now.Step, l.now.Loss, l.now.Norm = step.Step, step.Loss, step.Norm
+		l.now.Rate = l.Trainer.schedule.Rate(step.Step - 1)
+	case !errors.As(err, &weight):
+		return err
 	}
-	return err
+	return errors.Join(err, l.record("non-finite"), l.Metrics.Sync())
 }
 
-// speedometer measures tokens per second since it was started.
+// speedometer measures tokens per second of the training steps themselves, since it was restarted.
 type speedometer struct {
-	since  time.Time
 	tokens int
+	took   time.Duration
 	steps  int // of the whole session
 }
 
-func (s *speedometer) start(t time.Time) { s.since, s.tokens = t, 0 }
+func (s *speedometer) restart() { s.tokens, s.took = 0, 0 }
 
-func (s *speedometer) add(tokens int) { s.tokens, s.steps = s.tokens+tokens, s.steps+1 }
+func (s *speedometer) add(tokens int, took time.Duration) {
+	s.tokens, s.took, s.steps = s.tokens+tokens, s.took+took, s.steps+1
+}
 
-func (s *speedometer) rate() float64 { return float64(s.tokens) / time.Since(s.since).Seconds() }
+func (s *speedometer) rate() float64 { return float64(s.tokens) / s.took.Seconds() }

@@ -2,6 +2,7 @@ package train
 
 import (
 	"fmt"
+	"math"
 	"time"
 )
 
@@ -47,8 +48,8 @@ func (o Options) Validate() error {
 		return fmt.Errorf("--max-iters must be at least 1, got %d", o.MaxIters)
 	case o.Time < 0:
 		return fmt.Errorf("--time must not be negative, got %v", o.Time)
-	case !(o.LearningRate > 0):
-		return fmt.Errorf("--learning-rate must be positive, got %v", o.LearningRate)
+	case !(o.LearningRate > 0 && o.LearningRate <= math.MaxFloat32):
+		return fmt.Errorf("--learning-rate must be positive and a float32, got %v", o.LearningRate)
 	case !(o.MinLR >= 0 && o.MinLR <= o.LearningRate):
 		return fmt.Errorf("--min-lr must be between 0 and --learning-rate %v, got %v", o.LearningRate, o.MinLR)
 	case o.Warmup < 0:

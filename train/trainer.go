@@ -1,6 +1,7 @@
 package train
 
 import (
+	"context"
 	"fmt"
 	"math"
 	"slices"
@@ -228,8 +229,8 @@ func (t *Trainer) checkBound() error {
 }
 
 // Probe returns how long a step takes without the update, the mean over a few on the next batches after
-// one that warms up. It leaves the trainer as it was.
-func (t *Trainer) Probe(steps int) (time.Duration, error) {
+// one that warms up. It leaves the trainer as it was, unless ctx is cancelled.
+func (t *Trainer) Probe(ctx context.Context, steps int) (time.Duration, error) {
 	state := t.sampler.State()
 	var began time.Time
 	for i := range steps + 1 {
@@ -237,6 +238,9 @@ func (t *Trainer) Probe(steps int) (time.Duration, error) {
 			began = time.Now()
 		}
 		for j := range t.opts.Accum {
+			if err := ctx.Err(); err != nil {
+				return 0, err
+			}
 			if _, _, err := t.forwardBackward(j); err != nil {
 				return 0, err
 			}

@@ -61,7 +61,8 @@ func Outputs(nodes ...*gorgonia.Node) Option {
 }
 
 // Into computes a node into the memory of v, which has its type and shape: gradients into one flat array.
-// A node may go to several places: parameters that are added up share one gradient node.
+// A node may go to several places: parameters that are added up share one gradient node. The memory must
+// not be that of another result, an input or a parameter.
 func Into(n *gorgonia.Node, v gorgonia.Value) Option {
 	return func(c *config) { c.into = append(c.into, placement{n, v}) }
 }

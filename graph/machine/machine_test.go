@@ -356,11 +356,11 @@ func TestSteadyRunAllocatesNothing(t *testing.T) {
 	}
 }
 
-// leastAllocations counts the process's allocations during 100 runs, the least of three tries: the runtime's
-// own goroutines allocate now and then.
+// leastAllocations counts the process's allocations during 100 runs, the least of ten tries: the runtime
+// itself allocates now and then, as when a goroutine sleeps on another processor than before.
 func leastAllocations(t *testing.T, m *machine.Machine) uint64 {
 	least := uint64(math.MaxUint64)
-	for range 3 {
+	for try := 0; try < 10 && least > 0; try++ {
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
 		for range 100 {
@@ -426,5 +426,23 @@ func TestFirstNonFiniteNegative(t *testing.T) {
 	m := newMachine(t, g, machine.Outputs(z))
 	if got, err := m.FirstNonFinite(); err != nil || !strings.HasPrefix(got, "linear at v") {
 		t.Errorf("FirstNonFinite() = %q, %v; want the second product", got, err)
+	}
+}
+
+// Memory that something else lives in is refused.
+func TestIntoMemoryInUse(t *testing.T) {
+	g := gorgonia.NewGraph()
+	x := input(g, "x", []float64{1, 2}, 2)
+	y := must(t)(graph.ReLU(x))
+	z := must(t)(graph.Add(y, y))
+	v := tensor.New(tensor.WithShape(2), tensor.Of(tensor.Float64))
+	if _, err := machine.New(g, machine.Into(y, v), machine.Into(z, v)); err == nil || !strings.Contains(err.Error(), "in use") {
+		t.Errorf("two results in one place: %v; want an error", err)
+	}
+	if _, err := machine.New(g, machine.Into(z, x.Value())); err == nil || !strings.Contains(err.Error(), "in use by x") {
+		t.Errorf("a result in an input's place: %v; want an error naming it", err)
+	}
+	if _, err := machine.New(nil); err == nil {
+		t.Error("no graph: no error")
 	}
 }

@@ -143,6 +143,9 @@ type planner struct {
 }
 
 func newPlan(g *gorgonia.ExprGraph, c *config) (*plan, error) {
+	if g == nil {
+		return nil, errors.New("the graph is nil")
+	}
 	nodes, err := order(g)
 	if err != nil {
 		return nil, err
@@ -357,6 +360,9 @@ func (p *planner) placeInto(n *gorgonia.Node, v gorgonia.Value) error {
 	if err != nil || b.Ptr != value.Pointer(v) {
 		return fmt.Errorf("result of %s: want contiguous memory of a known type", n.Name())
 	}
+	if other := p.owner(b); other != "" {
+		return fmt.Errorf("the memory for the result of %s is in use by %s", n.Name(), other)
+	}
 	s := p.slots[n][0]
 	if b.DType != s.spec.DType || !slices.Equal(b.Shape, s.spec.Shape) {
 		return fmt.Errorf("result of %s is %v, the memory for it %v", n.Name(), s.spec, b.Spec)
@@ -376,6 +382,25 @@ func (p *planner) placeInto(n *gorgonia.Node, v gorgonia.Value) error {
 		}
 	}
 	return nil
+}
+
+// owner names whose memory b overlaps: an earlier result placed by Into, or the present value of an input.
+func (p *planner) owner(b device.Buffer) string {
+	overlaps := func(ptr unsafe.Pointer, bytes int) bool {
+		from, other := uintptr(b.Ptr), uintptr(ptr)
+		return ptr != nil && from < other+uintptr(bytes) && other < from+uintptr(b.Bytes())
+	}
+	for _, l := range p.plan.leaves {
+		if v := l.node.Value(); v != nil && overlaps(value.Pointer(v), l.slot.spec.Bytes()) {
+			return l.node.Name()
+		}
+	}
+	for _, s := range p.plan.slots {
+		if s.home == external && overlaps(s.ptr, s.spec.Bytes()) {
+			return "another result"
+		}
+	}
+	return ""
 }
 
 // lifetimes finds the first and last step of every slot and who reads it, and lets results that may

@@ -121,7 +121,8 @@ const (
 	GELUExact                           // x/2*(1+erf(x/sqrt(2))) (Hendrycks and Gimpel 2016)
 )
 
-// Activation applies a function to each element.
+// Activation applies a function to each element. Where it overflows or meets infinity it has its limit, 0 on
+// the left and x on the right, and so has its gradient: 0 and dy. NaN stays NaN.
 //
 //	in: x F; out: y F, same shape
 type Activation struct{ Kind ActivationKind }
