@@ -5,7 +5,7 @@ export CGO_ENABLED = 0
 help: ## this list
 	@grep -E '^[a-z-]+:.*##' Makefile | sed 's/:.*## /\t/' | expand -t 14
 
-.PHONY: help build test race lint fmt cover bench gradcheck compare-torch fuzz sample
+.PHONY: help build test race lint fmt cover bench gradcheck demo compare-torch fuzz sample
 
 build: ## the command, in the current directory
 	go build -trimpath -ldflags='-s -w' -o train-tiny ./cmd/train-tiny
@@ -33,6 +33,9 @@ bench: ## all benchmarks
 
 gradcheck: ## every operator and a two-layer GPT against finite differences
 	go run ./cmd/train-tiny gradcheck
+
+demo: ## the README's first command, and whether it keeps what is promised of it (three minutes)
+	go run ./internal/demo
 
 compare-torch: ## the same 2000 steps here and in PyTorch, three seeds (an hour); needs python3 with torch, numpy, safetensors
 	dir=$$(mktemp -d) && for s in 1 2 3; do go run ./internal/peers/opticks -seed $$s -out $$dir/$$s || exit 1; done && \

@@ -103,13 +103,21 @@ func Summarize(text []byte) Summary {
 
 // String is one line: "312,480 bytes, UTF-8, 74 characters, longest line 118; 5,904 lines, 3% repeated".
 func (s Summary) String() string {
-	encoding, symbols := "UTF-8", "characters"
+	encoding, symbol := "UTF-8", "character"
 	if !s.UTF8 {
-		encoding, symbols = "not UTF-8", "byte values"
+		encoding, symbol = "not UTF-8", "byte value"
 	}
-	return fmt.Sprintf("%s bytes, %s, %s %s, longest line %s; %s lines, %.0f%% repeated",
-		Thousands(s.Bytes), encoding, Thousands(s.Characters), symbols,
-		Thousands(s.LongestLine), Thousands(s.Lines), 100*s.Repeated)
+	return fmt.Sprintf("%s, %s, %s, longest line %s; %s, %.0f%% repeated",
+		several(s.Bytes, "byte"), encoding, several(s.Characters, symbol),
+		Thousands(s.LongestLine), several(s.Lines, "line"), 100*s.Repeated)
+}
+
+// several writes a number of things: "1 line", "5,904 lines".
+func several(n int, thing string) string {
+	if n != 1 {
+		thing += "s"
+	}
+	return Thousands(n) + " " + thing
 }
 
 // Thousands writes n with a comma between groups of three digits: 10,482.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
@@ -107,6 +108,10 @@ func TestUnknownChar(t *testing.T) {
 		}
 		roundTrip(t, NewByte(), []byte(test.prompt))
 	}
+	line := (&UnknownCharError{Char: 'é', Position: 1234, Offset: 2000}).Error()
+	if want := "character 'é' (U+00E9) at position 1,234 is not in the vocabulary; leave it out, or train with --tokenizer byte"; line != want {
+		t.Errorf("got %q, want %q", line, want)
+	}
 	// The position counts characters, the offset bytes.
 	tok, _ = NewChar([]byte("é中"))
 	_, err = tok.Encode([]byte("é中x"))
@@ -158,6 +163,8 @@ func TestDecode(t *testing.T) {
 			var got *IDError
 			if !errors.As(err, &got) || *got != (IDError{ID: id, Position: 1, VocabSize: test.tok.VocabSize()}) {
 				t.Errorf("%s, id %d: got %v", test.tok.Kind(), id, err)
+			} else if want := fmt.Sprintf("token id %d at position 1 is outside the vocabulary of %d tokens", id, test.bad); err.Error() != want {
+				t.Errorf("got %q, want %q", err, want)
 			}
 			if test.tok.TokenBytes(id) != nil {
 				t.Errorf("%s, id %d has bytes", test.tok.Kind(), id)

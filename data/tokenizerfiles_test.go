@@ -124,6 +124,7 @@ func TestLoadTokenizerRefuses(t *testing.T) {
 		{charFile, `{"type":"Split"`, `{"type":"Whitespace"`, `pre-tokenizer {"type":"Whitespace"`},
 		{charFile, `[\\s\\S]`, `.`, "pre-tokenizer"},
 		{charFile, `{"Regex":"[\\s\\S]"}`, `3`, "pre-tokenizer"},
+		{charFile, `{"Regex":"[\\s\\S]"}`, `"` + strings.Repeat("é", 99) + `"`, "é...; only"},
 		{charFile, `"a":0`, `"a":0,"a":0`, `has "a" twice`},
 		{charFile, `"a":0`, `"a":1`, `"a" and "b" have the same id 1`},
 		{charFile, `"a":0`, `"a":3`, `the id 3 of "a" is outside 0 to 2`},

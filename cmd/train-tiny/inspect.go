@@ -34,7 +34,7 @@ func (c *inspectCmd) Run(ctx *kong.Context, s *streams) error {
 	if err != nil {
 		return err
 	}
-	if err := checkMemory(config, set); err != nil {
+	if err := checkSize(config, set); err != nil {
 		return err
 	}
 	m, err := layers.NewGPT(config, layers.Float32)

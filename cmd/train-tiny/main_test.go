@@ -13,7 +13,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){"train-tiny": main})
+	testscript.Main(m, map[string]func(){"train-tiny": main, "report-memory": reportMemory})
 }
 
 // tinyJSON are settings of a model that trains in no time.

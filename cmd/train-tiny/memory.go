@@ -9,18 +9,27 @@ import (
 	"tinylm/layers"
 )
 
-// checkMemory refuses, before anything is made, a model whose training needs more memory than is free.
-// Where the free memory is not known it refuses nothing.
-func checkMemory(c layers.Config, s settings) error {
-	info, err := os.ReadFile("/proc/meminfo")
-	if err != nil { // not Linux
-		return nil
+// mostLayers take some ten seconds to build. The time grows with their square: Gorgonia looks for a node
+// among all others.
+const mostLayers = 1000
+
+// checkSize refuses, before anything is made, a model whose training needs more memory than is free, where
+// that is known, and one whose graph would take too long to build.
+func checkSize(c layers.Config, s settings) error {
+	if _, _, err := c.ParameterCount(); err != nil {
+		return err
 	}
-	free, ok := availableMemory(info)
-	if !ok {
-		return nil
+	if info, err := os.ReadFile("/proc/meminfo"); err == nil { // on Linux
+		if free, ok := availableMemory(info); ok {
+			if err := fits(c, s.Batch.BatchSize, free); err != nil {
+				return err
+			}
+		}
 	}
-	return fits(c, s.Batch.BatchSize, free)
+	if c.Layers > mostLayers {
+		return usagef("--n-layer must be at most %d, got %d: the graph of more takes too long to build", mostLayers, c.Layers)
+	}
+	return nil
 }
 
 // fits compares the least memory of training on batches of so many windows with what is free, in bytes.
@@ -32,9 +41,13 @@ func fits(c layers.Config, batch int, free int64) error {
 	if weights+step <= float64(free) {
 		return nil
 	}
-	smaller := "--n-layer or --n-embd"
-	if step > weights {
-		smaller = "--batch-size or --block-size"
+	total, withoutPositions, err := c.ParameterCount()
+	if err != nil {
+		return err
+	}
+	smaller := "--batch-size or --block-size"
+	if weights/float64(total)*float64(withoutPositions) > float64(free) {
+		smaller = "--n-layer or --n-embd"
 	}
 	const gigabyte = 1e9
 	return fmt.Errorf("this model needs %.1f GB or more, %.1f GB are free; use a smaller %s",

@@ -38,13 +38,13 @@ func (j *job) sayPlan(ctx context.Context) error {
 		several(m.NLayer, "layer"), several(m.NHead, "head"), m.NEmbd, m.BlockSize, countText(total),
 		float64(len(j.training))/float64(total))
 	j.plan("training", "%s", j.trainingText())
-	step, err := j.trainer.Probe(probeSteps)
+	step, err := j.trainer.Probe(ctx, probeSteps)
+	if stopped := interruption(ctx); stopped != nil {
+		fmt.Fprintln(j.err, "stopped before the first step; nothing was written")
+		return stopped
+	}
 	if err != nil {
 		return j.explain(err)
-	}
-	if err := interruption(ctx); err != nil {
-		fmt.Fprintln(j.err, "stopped before the first step; nothing was written")
-		return err
 	}
 	j.plan("cpu", "%s; %s for the step; %s", several(j.trainer.Workers(), "worker"), bytesText(j.trainer.Bytes()),
 		j.durationText(step))

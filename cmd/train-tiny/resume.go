@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -77,13 +78,14 @@ func (r *resumed) checkLimits(now trainSettings) error {
 	return nil
 }
 
-// moreTime doubles a limit of the time until it is more than the seconds trained.
+// moreTime doubles a positive limit of the time until it is more than the seconds trained.
 func moreTime(limit time.Duration, seconds float64) time.Duration {
-	for {
+	for limit < math.MaxInt64/2 {
 		if limit *= 2; limit.Seconds() > seconds {
-			return limit
+			break
 		}
 	}
+	return limit
 }
 
 // checkText refuses another text than the run's.

@@ -29,6 +29,7 @@ type modelSettings struct {
 	NEmbd      int     `name:"n-embd" help:"Width: numbers for each token."`
 	BlockSize  int     `name:"block-size" help:"Tokens that the model sees at once."`
 	NInner     int     `name:"n-inner" help:"Width of the feed-forward layers; 0: 4 times n-embd."`
+	Init       string  `name:"init" help:"How weights start: gpt2 (deviation 0.02) or fan_in (1/sqrt of a matrix's inputs)."`
 	Activation string  `name:"activation" help:"In the feed-forward layers: gelu_tanh, gelu_exact or relu."`
 	Bias       bool    `name:"bias" negatable:"" help:"Projections have a bias."`
 	Dropout    float64 `name:"dropout" help:"Share of values dropped in training."`
@@ -145,7 +146,7 @@ func (s *settings) config(vocab int) layers.Config {
 	m := s.Model
 	return layers.Config{
 		Layers: m.NLayer, Heads: m.NHead, Width: m.NEmbd, Context: m.BlockSize, Vocab: vocab,
-		Inner: m.NInner, Activation: layers.Activation(m.Activation), NoBias: !m.Bias, Dropout: m.Dropout,
+		Inner: m.NInner, Init: layers.Init(m.Init), Activation: layers.Activation(m.Activation), NoBias: !m.Bias, Dropout: m.Dropout,
 	}
 }
 

@@ -89,6 +89,20 @@ func TestSettingsRoundTrip(t *testing.T) {
 	}
 }
 
+// A limit is doubled until it is more than what was trained, however far a long step went beyond it.
+func TestMoreTime(t *testing.T) {
+	for _, c := range []struct {
+		limit   time.Duration
+		seconds float64
+		want    time.Duration
+	}{{3 * time.Minute, 180.2, 6 * time.Minute}, {time.Second, 2, 4 * time.Second}, {time.Second, 30, 32 * time.Second}, {time.Second, 0, 2 * time.Second},
+		{1, 1e300, 1 << 62}} {
+		if got := moreTime(c.limit, c.seconds); got != c.want {
+			t.Errorf("%v after %v s: %v, want %v", c.limit, c.seconds, got, c.want)
+		}
+	}
+}
+
 // 1,000 tokens are 10 steps of 100.
 func TestConvertEpochs(t *testing.T) {
 	for _, c := range []struct {

@@ -152,7 +152,7 @@ func (j *job) prepare(ctx context.Context) (err error) {
 	if err := j.tokenize(); err != nil {
 		return err
 	}
-	if err := checkMemory(j.settings.config(j.tokenizer.VocabSize()), j.settings); err != nil {
+	if err := checkSize(j.settings.config(j.tokenizer.VocabSize()), j.settings); err != nil {
 		return err
 	}
 	if err := j.makeTrainer(); err != nil {

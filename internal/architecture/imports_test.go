@@ -32,6 +32,7 @@ var rooms = map[string][]string{
 	"train/checkpoint":           {"data", "layers"},
 	"train/generate":             {"data", "graph/machine", "layers", "internal/device", "train/checkpoint"},
 	"train":                      {"data", "graph", "graph/machine", "layers", "internal/device", "train/checkpoint", "train/generate", "train/metrics"},
+	"internal/demo":              {"data", "train/metrics"},
 	"internal/peers/opticks":     {"data", "layers", "train", "train/checkpoint"},
 	"internal/checks":            {"graph", "graph/composed", "graph/gradcheck", "layers"},
 	"internal/architecture":      {},
