@@ -64,7 +64,7 @@ func TestSummarize(t *testing.T) {
 	if want := "312,480 bytes, UTF-8, 74 characters, longest line 118; 5,904 lines, 3% repeated"; line != want {
 		t.Errorf("got %q, want %q", line, want)
 	}
-	if line := (Summary{Bytes: 1, Characters: 1}).String(); !strings.Contains(line, "not UTF-8, 1 byte values") {
+	if line := (Summary{Bytes: 1, Characters: 1}).String(); !strings.Contains(line, "1 byte, not UTF-8, 1 byte value, ") {
 		t.Errorf("got %q", line)
 	}
 }

@@ -55,8 +55,14 @@ func (c Config) WithDefaults() Config {
 	return c
 }
 
+// maxWidth keeps sizes that follow from the width within an int.
+const maxWidth = 1 << 40
+
 // Validate reports the first field that no model can have, naming it by its flag and its value.
 func (c Config) Validate() error {
+	if c.Width > maxWidth {
+		return fmt.Errorf("--n-embd must be at most %d, got %d", maxWidth, c.Width)
+	}
 	c = c.WithDefaults()
 	for _, f := range []struct {
 		flag  string

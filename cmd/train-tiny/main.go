@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"reflect"
 	"strings"
 
 	"github.com/alecthomas/kong"
@@ -20,6 +21,9 @@ type cli struct {
 	Gradcheck gradcheckCmd `cmd:"" help:"Compare the gradients of all operators and of a small GPT with finite differences."`
 	Version   versionCmd   `cmd:"" help:"Show the version."`
 }
+
+// commands are the names of the sub-commands.
+var commands = []string{"train", "generate", "eval", "inspect", "gradcheck", "version"}
 
 const description = `Trains a small language model on a text file; with no file, on a built-in sample.
 Results go to stdout, everything else to stderr.
@@ -50,12 +54,12 @@ func run(args []string, s *streams) int {
 func execute(args []string, s *streams) error {
 	var c cli
 	parser, err := kong.New(&c, kong.Name("train-tiny"), kong.Description(description), generateDefaults(),
-		kong.Writers(s.out, s.err), kong.PostBuild(placeHolders), kong.ValueFormatter(helpWithDefault),
+		kong.Writers(s.out, s.err), kong.KindMapper(reflect.String, kong.MapperFunc(rawString)), kong.PostBuild(placeHolders), kong.ValueFormatter(helpWithDefault),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true}))
 	if err != nil {
 		return err
 	}
-	ctx, err := parser.Parse(joinNegative(args))
+	ctx, err := parser.Parse(joinNegative(usualWords(args)))
 	if err != nil {
 		return usageError{parseError(err, parser.Model)}
 	}

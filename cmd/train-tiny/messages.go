@@ -39,10 +39,6 @@ func (j *job) sayPlan(ctx context.Context) error {
 		float64(len(j.training))/float64(total))
 	j.plan("training", "%s", j.trainingText())
 	step, err := j.trainer.Probe(ctx, probeSteps)
-	if stopped := interruption(ctx); stopped != nil {
-		fmt.Fprintln(j.err, "stopped before the first step; nothing was written")
-		return stopped
-	}
 	if err != nil {
 		return j.explain(err)
 	}
@@ -193,18 +189,26 @@ func examplePrompt(text []byte) string {
 	return prompt
 }
 
-// explain completes the error of a training that left the numbers: with the text of the batch, the last
-// good checkpoint, and a lower rate to try.
+// explain completes the error of a training that left the numbers: with the text of the batch, what became
+// of the step, the last good checkpoint, and a lower rate to try.
 func (j *job) explain(err error) error {
-	var bad *train.NonFiniteError
-	if !errors.As(err, &bad) {
+	var step *train.NonFiniteError
+	var weight *checkpoint.NonFiniteError
+	switch {
+	case errors.As(err, &step):
+		text, decodeErr := j.tokenizer.Decode(step.Batch)
+		if decodeErr != nil {
+			return errors.Join(err, decodeErr)
+		}
+		done := "nothing was updated"
+		if step.Validation {
+			done = "that step is not saved"
+		}
+		err = fmt.Errorf("%w; batch text %s; %s", err, excerpt(text), done)
+	case !errors.As(err, &weight):
 		return err
 	}
-	text, decodeErr := j.tokenizer.Decode(bad.Batch)
-	if decodeErr != nil {
-		return errors.Join(err, decodeErr)
-	}
-	return fmt.Errorf("%w; batch text %s; nothing was updated, %s; try %s", err, excerpt(text), j.lastGood(), lowerRate(j.settings.Train))
+	return fmt.Errorf("%w; %s; try %s", err, j.lastGood(), lowerRate(j.settings.Train))
 }
 
 // lastGood names the checkpoint to go back to. The best one is surely good; the last one may already have
@@ -256,7 +260,7 @@ func hintCommand(path string, err error) error {
 	if !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	if near := nearest(path, []string{"train", "generate", "eval", "inspect", "gradcheck", "version"}); near != "" {
+	if near := nearest(path, commands); near != "" {
 		return fmt.Errorf("%w; did you mean the command %s?", err, near)
 	}
 	return err

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"maps"
 	"math"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -33,6 +35,11 @@ func openResumed(dir string) (*resumed, error) {
 		return nil, usagef("--resume needs --out-dir, the directory of the run")
 	}
 	c, notice, err := checkpoint.Open(dir)
+	if info, _ := os.Stat(dir); err != nil && info != nil && info.IsDir() {
+		if _, missing := os.Stat(filepath.Join(dir, checkpoint.Dir)); missing != nil {
+			return nil, fmt.Errorf("cannot resume %s: it holds no checkpoint; begin a run there without --resume", dir)
+		}
+	}
 	if err != nil {
 		return nil, fmt.Errorf("cannot resume %s: %w", dir, err)
 	}

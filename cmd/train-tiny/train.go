@@ -114,7 +114,12 @@ func (j *job) train() error {
 
 // trainUntil trains until an interruptedError cancels ctx, at the latest.
 func (j *job) trainUntil(ctx context.Context) error {
-	if err := j.prepare(ctx); err != nil {
+	err := j.prepare(ctx)
+	if stopped := interruption(ctx); stopped != nil {
+		fmt.Fprintln(j.err, "stopped before the first step; nothing was written")
+		err = stopped
+	}
+	if err != nil {
 		if j.run != nil && j.resumed == nil {
 			err = errors.Join(err, j.run.Discard())
 		}
@@ -146,17 +151,14 @@ func (j *job) prepare(ctx context.Context) (err error) {
 			return err
 		}
 	}
-	if err := j.openRun(); err != nil {
-		return err
-	}
-	if err := j.tokenize(); err != nil {
-		return err
-	}
-	if err := checkSize(j.settings.config(j.tokenizer.VocabSize()), j.settings); err != nil {
-		return err
-	}
-	if err := j.makeTrainer(); err != nil {
-		return err
+	checkFits := func() error { return checkSize(j.settings.config(j.tokenizer.VocabSize()), j.settings) }
+	for _, part := range []func() error{j.openRun, j.tokenize, checkFits, j.makeTrainer} {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if err := part(); err != nil {
+			return err
+		}
 	}
 	return j.sayPlan(ctx)
 }
@@ -303,10 +305,13 @@ func (j *job) writeSettings() error {
 		return err
 	}
 	path := j.run.File(checkpoint.SettingsFile)
-	if err := os.WriteFile(path+".new", text, 0o644); err != nil {
-		return err
+	if err = os.WriteFile(path+".new", text, 0o644); err == nil {
+		err = os.Rename(path+".new", path)
 	}
-	return os.Rename(path+".new", path)
+	if err != nil {
+		os.Remove(path + ".new") // it may not be there
+	}
+	return err
 }
 
 // measured returns the number of tokens that the validation loss is of, and of the bytes that they spell;

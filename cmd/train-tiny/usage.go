@@ -19,7 +19,7 @@ var unknownFlag = regexp.MustCompile(`^unknown flag (--?)([^,]+)`)
 func parseError(err error, app *kong.Application) error {
 	m := unknownFlag.FindStringSubmatch(err.Error())
 	if m == nil {
-		return err
+		return hintWord(err)
 	}
 	node := app.DefaultCmd
 	if parse := (*kong.ParseError)(nil); errors.As(err, &parse) && parse.Context != nil && parse.Context.Selected() != nil {
@@ -35,6 +35,37 @@ func parseError(err error, app *kong.Application) error {
 		return fmt.Errorf("unknown flag %s%s; did you mean --%s?", m[1], m[2], near)
 	}
 	return fmt.Errorf("unknown flag %s%s; train-tiny %s --help lists the flags", m[1], m[2], node.Name)
+}
+
+// rawString sets a string to an argument as it is. The parser's own way replaces bytes that are not UTF-8,
+// which file names and prompts may have.
+func rawString(ctx *kong.DecodeContext, target reflect.Value) error {
+	t, err := ctx.Scan.PopValue("string")
+	if err == nil {
+		target.SetString(fmt.Sprint(t.Value))
+	}
+	return err
+}
+
+var extraWord = regexp.MustCompile(`^unexpected argument `)
+
+// hintWord adds to the error of a word too many how commands are given.
+func hintWord(err error) error {
+	if !extraWord.MatchString(err.Error()) {
+		return err
+	}
+	return fmt.Errorf("%w; the commands are %s, and without one a single text is trained on", err, strings.Join(commands, ", "))
+}
+
+// usualWords understands "help [COMMAND]" and "--version" as other programs do.
+func usualWords(args []string) []string {
+	switch {
+	case len(args) > 0 && args[0] == "help":
+		return append(slices.Clone(args[1:]), "--help")
+	case len(args) == 1 && args[0] == "--version":
+		return []string{"version"}
+	}
+	return args
 }
 
 var negative = regexp.MustCompile(`^-[0-9.]`)

@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -85,5 +86,16 @@ func TestExitStatus(t *testing.T) {
 func TestOneLine(t *testing.T) {
 	if got := oneLine(errors.Join(errors.New("a"), errors.New("b")).Error()); got != "a; b" {
 		t.Errorf("%q", got)
+	}
+}
+
+// Arguments that are not UTF-8 arrive as they are: file names and prompts may be any bytes.
+func TestRawArguments(t *testing.T) {
+	var out, errs strings.Builder
+	if status := run([]string{"no-such-\xe9.txt"}, &streams{out: &out, err: &errs, program: "train-tiny"}); status != 1 {
+		t.Errorf("exit status %d, want 1", status)
+	}
+	if !strings.Contains(errs.String(), "no-such-\xe9.txt") {
+		t.Errorf("stderr %q; want the name as given", errs.String())
 	}
 }

@@ -55,7 +55,7 @@ func position(f file, at int64) error {
 		return err
 	}
 	if at < 0 || info.Size() < at {
-		return fmt.Errorf("has %d bytes, the checkpoint was saved at byte %d: lines are missing", info.Size(), at)
+		return fmt.Errorf("has %d bytes, the checkpoint was saved at byte %d: lines are missing; put the file back, or begin another run", info.Size(), at)
 	}
 	if at > 0 {
 		var end [1]byte
