@@ -57,7 +57,7 @@ func TestKilledRunResumes(t *testing.T) {
 	}
 	again := func() *exec.Cmd {
 		if !exists("latest") {
-			return program(t, dir, args("killed", "1")...)
+			return program(t, dir, append(args("killed", "1"), "--force")...) // killed before its first checkpoint
 		}
 		return program(t, dir, "--out-dir", "killed", "--resume")
 	}
