@@ -1,6 +1,48 @@
 package machine
 
-import "sort"
+import (
+	"slices"
+	"sort"
+)
+
+// lifetimes finds the first and last step of every slot and who reads it, and lets results that may
+// take the memory of an input that nobody reads any more do so.
+func (p *planner) lifetimes() {
+	for i, s := range p.plan.steps {
+		for _, b := range s.in {
+			r := b.root()
+			r.last = i
+			if !slices.Contains(r.readers, s) {
+				r.readers = append(r.readers, s)
+			}
+		}
+		for _, b := range s.out {
+			b.first, b.last = i, max(b.last, i)
+		}
+	}
+	for i, s := range p.plan.steps {
+		if s.kernel != nil && s.kernel.InPlace() && len(s.out) == 1 && mayOverwrite(s, i) {
+			from, to := s.in[0].root(), s.out[0]
+			to.base = from
+			from.last, from.keep = to.last, to.keep
+			from.readers = append(from.readers, to.readers...)
+		}
+	}
+}
+
+// mayOverwrite tells whether step i, the last reader of its input 0, may write its result there.
+func mayOverwrite(s *step, i int) bool {
+	from, to := s.in[0].root(), s.out[0]
+	if from.home != inArena || to.home != inArena || from.keep || from.last != i || from.spec.Bytes() != to.spec.Bytes() {
+		return false
+	}
+	for _, b := range s.in[1:] {
+		if b.root() == from {
+			return false
+		}
+	}
+	return true
+}
 
 // place gives every slot of the arena an offset such that no two that live at the same time overlap, and
 // returns the bytes that takes. Larger slots are placed first, each at the lowest offset where it fits
