@@ -21,7 +21,7 @@ type ShortError struct {
 }
 
 func (e *ShortError) Error() string {
-	has := Thousands(e.Tokens) + " tokens"
+	has := several(e.Tokens, "token")
 	if e.Part != "" {
 		has = fmt.Sprintf("a %s part of %s tokens (of %s)", e.Part, Thousands(e.Tokens), Thousands(e.Whole))
 	}

@@ -63,7 +63,7 @@ func TestSplitRefuses(t *testing.T) {
 		{33, 0.1, 32, "has a validation part of 3 tokens (of 33), but a window of 32 needs block-size + 1 = 33; use --block-size 2 or less"},
 		{1_500, 0.9, 256, "has a training part of 150 tokens (of 1,500), but a window of 256 needs block-size + 1 = 257; use --block-size 149 or less"},
 		{9, 0.1, 4, "has a validation part of 0 tokens (of 9), but a window of 4 needs block-size + 1 = 5; use a longer text"},
-		{1, 0, 4, "has 1 tokens, but a window of 4 needs block-size + 1 = 5; use a longer text"},
+		{1, 0, 4, "has 1 token, but a window of 4 needs block-size + 1 = 5; use a longer text"},
 		{9, 0, math.MaxInt, "has 9 tokens, but a window of 9223372036854775807 needs block-size + 1 = 9223372036854775808; use --block-size 8 or less"},
 	} {
 		_, _, err := Split(count(test.n), test.fraction, test.block)

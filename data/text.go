@@ -41,7 +41,7 @@ func Load(path string) (Text, error) {
 		return Text{}, fmt.Errorf("cannot read %s: %w", path, cause(err))
 	}
 	if len(text) == 0 {
-		return Text{}, fmt.Errorf("%s is empty; there is nothing to learn from", path)
+		return Text{}, fmt.Errorf("%s is empty", path)
 	}
 	return NewText(filepath.Base(path), text), nil
 }

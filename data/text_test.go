@@ -33,7 +33,7 @@ func TestLoadRefuses(t *testing.T) {
 		{filepath.Join(dir, "none.txt"), "cannot read " + filepath.Join(dir, "none.txt") + ": no such file or directory"},
 		{filepath.Join(empty, "below.txt"), "cannot read " + filepath.Join(empty, "below.txt") + ": not a directory"},
 		{dir, dir + " is a directory; name a text file in it"},
-		{empty, empty + " is empty; there is nothing to learn from"},
+		{empty, empty + " is empty"},
 	} {
 		_, err := Load(test.path)
 		if err == nil || err.Error() != test.want {

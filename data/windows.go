@@ -27,7 +27,7 @@ func NewEvalWindows(tokens []int32, block, batch, limit int) (*EvalWindows, erro
 	case limit < 0:
 		return nil, fmt.Errorf("the number of tokens to evaluate must not be negative, got %d", limit)
 	case len(tokens) < 2:
-		return nil, fmt.Errorf("has %d tokens, but an evaluation needs 2 or more: one to start from, one to predict", len(tokens))
+		return nil, fmt.Errorf("has %s, but an evaluation needs 2 or more: one to start from, one to predict", several(len(tokens), "token"))
 	}
 	targets := len(tokens) - 1
 	if limit > 0 {

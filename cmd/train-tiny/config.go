@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/alecthomas/kong"
@@ -24,7 +25,7 @@ type layer struct {
 func (s *settings) apply(l layer) error {
 	epochs, hasEpochs := l.values["epochs"]
 	if _, ok := l.values["max-iters"]; ok {
-		if hasEpochs && epochs != "0" {
+		if n, err := strconv.ParseFloat(epochs, 64); hasEpochs && (err != nil || n != 0) {
 			return l.error(errors.New("--epochs and --max-iters are both given; leave one out"))
 		}
 		s.Train.Epochs = 0
@@ -134,6 +135,9 @@ func (s settings) MarshalJSON() ([]byte, error) {
 	var b bytes.Buffer
 	var failed error
 	s.each(func(name string, p any) {
+		if name == "max-iters" && s.Train.Epochs != 0 {
+			return // --epochs says it, and the two do not go together
+		}
 		if d, ok := p.(*time.Duration); ok {
 			text := d.String()
 			p = &text

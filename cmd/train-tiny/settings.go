@@ -57,7 +57,7 @@ type trainSettings struct {
 	SaveInterval int           `name:"save-interval" help:"Steps between checkpoints and samples; 0: only the best and the last."`
 	LogInterval  int           `name:"log-interval" help:"Steps between lines of the record; 0: none."`
 	Keep         int           `name:"keep" help:"Newest checkpoints that are kept besides the best; 0: all."`
-	OutDir       string        `name:"out-dir" placeholder:"DIR" help:"Directory of the run; empty: runs/NAME, NAME from the text."`
+	OutDir       string        `name:"out-dir" placeholder:"DIR" help:"Directory of the run; without it: runs/NAME, NAME from the text."`
 }
 
 // each calls do with the name of every setting and a pointer to it.

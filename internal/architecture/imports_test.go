@@ -21,7 +21,7 @@ var rooms = map[string][]string{
 	"internal/device":            {},
 	"internal/device/cpu":        {"internal/device"},
 	"internal/device/devicetest": {"internal/device"},
-	"internal/node":              {"internal/device", "internal/value"},
+	"internal/node":              {"internal/device"},
 	"internal/value":             {"internal/device"},
 	"graph":                      {"internal/device", "internal/device/cpu", "internal/node", "internal/value"},
 	"graph/machine":              {"internal/device", "internal/device/cpu", "internal/node", "internal/value"},

@@ -38,7 +38,11 @@ type file interface {
 // Lines beyond, of steps that a resumed run is to do again, are cut off. A file that ends before at
 // has lost lines, and is refused.
 func OpenWriter(path string, at int64) (*Writer, error) {
-	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o644)
+	mode := os.O_RDWR
+	if at == 0 {
+		mode |= os.O_CREATE
+	}
+	f, err := os.OpenFile(path, mode, 0o644)
 	if err != nil {
 		return nil, err
 	}
