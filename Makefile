@@ -5,7 +5,7 @@ export CGO_ENABLED = 0
 help: ## this list
 	@grep -E '^[a-z-]+:.*##' Makefile | sed 's/:.*## /\t/' | expand -t 14
 
-.PHONY: help build test race lint fmt cover bench gradcheck demo compare-torch fuzz sample
+.PHONY: help build test race lint fmt cover bench gradcheck demo compare-torch fuzz sample asm
 
 build: ## the command, in the current directory
 	go build -trimpath -ldflags='-s -w' -o train-tiny ./cmd/train-tiny
@@ -48,3 +48,6 @@ fuzz: ## every fuzz target for a minute
 
 sample: ## write the built-in sample text again; a test compares it with the generator
 	go generate ./data/...
+
+asm: ## generate the vector kernels' assembly again
+	cd internal/device/cpu/simd/gen && go run . ..

@@ -52,7 +52,7 @@ func layerNormGrad(k device.LayerNorm) gradient {
 			return nil, err
 		}
 		return parts(apply(rule{
-			kernel: device.LayerNormGrad(k),
+			kernel: device.LayerNormGrad{Eps: k.Eps, StdPlusEps: k.StdPlusEps},
 			out:    []device.Spec{like(x), like(weight), like(bias)},
 		}, x, weight, saved[1], saved[2], dy))
 	}

@@ -19,17 +19,29 @@ type Kernel interface {
 //	out: c F (G..., M, N)
 type MatMul struct{ TransA, TransB bool }
 
-// Linear is y = x·W + bias over the last axis.
+// Linear is y = (f(x)·W + bias + residual) * g'(at) over the last axis; each attribute that is not set
+// leaves its part out. The fused parts cost no pass over memory of their own.
 //
-//	in:  x F (N..., K); w F (K, M), or (M, K) with TransW; bias F (M) when Bias
+//	in:  x F (N..., K); w F (K, M), or (M, K) with TransW; then, when asked for, bias F (M),
+//	     residual F (N..., M), at F (N..., M)
 //	out: y F (N..., M)
-type Linear struct{ TransW, Bias bool }
+type Linear struct {
+	TransW   bool
+	Bias     bool
+	Residual bool
+	Input    ActivationKind // f, applied to x as it is read
+	Slope    ActivationKind // g, whose derivative at the last input multiplies the result
+}
 
 // LinearWeightGrad is the gradient of Linear for its weight.
 //
-//	in:  x F (N..., K); dy F (N..., M)
+//	in:  base F, of dw's shape, when Add; x F (N..., K); dy F (N..., M)
 //	out: dw F (K, M), or (M, K) with TransW
-type LinearWeightGrad struct{ TransW bool }
+type LinearWeightGrad struct {
+	TransW bool
+	Add    bool           // dw begins from base, which it may lie on, and not from 0
+	Input  ActivationKind // applied to x as it is read
+}
 
 // SumLeading sums over the leading axes, keeping the shape of the output (a suffix of the input's).
 //
@@ -45,9 +57,11 @@ type Embedding struct{}
 
 // EmbeddingGrad adds rows into the table's gradient, in the order of the ids.
 //
-//	in:  ids int (S...); dy F (S..., C)
-//	out: dtable F (V, C), zero where no id points
-type EmbeddingGrad struct{}
+//	in:  base F (V, C) when Add; ids int (S...); dy F (S..., C)
+//	out: dtable F (V, C), zero (or base) where no id points
+type EmbeddingGrad struct {
+	Add bool // dtable begins from base, which it may lie on, and not from 0
+}
 
 // LayerNorm normalises rows (Ba et al. 2016): y = weight*(x-mean)*rstd + bias with the biased variance,
 // in two passes. rstd is 1/sqrt(var+Eps), or 1/(sqrt(var)+Eps) with StdPlusEps.
@@ -61,11 +75,15 @@ type LayerNorm struct {
 
 // LayerNormGrad is the gradient of LayerNorm.
 //
-//	in:  x F (N..., C); weight F (C); mean F (N); rstd F (N); dy F (N..., C)
+//	in:  base F (N..., C) when Add; x F (N..., C); weight F (C); mean F (N); rstd F (N); dy F (N..., C)
 //	out: dx F (N..., C); dweight F (C); dbias F (C)
 //
 // With StdPlusEps a row of deviation 0 has dx = rstd*(dy*weight - its mean): the limit's finite part.
-type LayerNormGrad LayerNorm
+type LayerNormGrad struct {
+	Eps        float64
+	StdPlusEps bool
+	Add        bool // dx is added to base, which it may lie on: the gradient that went around the norm
+}
 
 // MaskKind says which mask an attention takes.
 type MaskKind uint8
@@ -137,17 +155,22 @@ type ActivationGrad struct{ Kind ActivationKind }
 // counter = (element/4, sample, Site, step), word element%4 of the result; the element is dropped when
 // the word is below round(P*2^32). Element counts within the sample (axis 0), sample in the global batch.
 //
-//	in:  x F (B, S...); rng Int64 (3): seed, step, index of the first sample of this micro-batch
+//	in:  x F (B, S...); rng Int64 (3): seed, step, index of the first sample of this micro-batch;
+//	     residual F (B, S...) when Residual
 //	out: y F (B, S...)
 type Dropout struct {
-	P    float64
-	Site uint32
+	P        float64
+	Site     uint32
+	Residual bool // y is the residual plus what is kept of x
 }
 
 // KeepMask writes the factors of Dropout: 0 or 1/(1-P).
 //
 //	in: rng Int64 (3); out: mask F (B, S...)
-type KeepMask Dropout
+type KeepMask struct {
+	P    float64
+	Site uint32
+}
 
 // Softmax normalises the last axis, subtracting the maximum. With Log it gives the logarithm.
 // A row of -Inf gives zeros (Softmax) or -Inf (Log).
@@ -176,6 +199,13 @@ type CrossEntropy struct {
 //	in:  logits F (N..., V); targets int (N...); lse F (N); count F (); dloss F ()
 //	out: dlogits F (N..., V)
 type CrossEntropyGrad CrossEntropy
+
+// CrossEntropyBoth is CrossEntropy and CrossEntropyGrad in one pass over the logits, which dlogits may
+// lie on.
+//
+//	in:  logits F (N..., V); targets int (N...); dloss F ()
+//	out: dlogits F (N..., V); loss F (); count F ()
+type CrossEntropyBoth CrossEntropy
 
 // Add adds b, whose shape is a's or a suffix of it.
 //
@@ -264,6 +294,7 @@ func (Softmax) Name() string          { return "softmax" }
 func (SoftmaxGrad) Name() string      { return "softmax.grad" }
 func (CrossEntropy) Name() string     { return "crossentropy" }
 func (CrossEntropyGrad) Name() string { return "crossentropy.grad" }
+func (CrossEntropyBoth) Name() string { return "crossentropy.both" }
 func (Add) Name() string              { return "add" }
 func (Copy) Name() string             { return "copy" }
 func (Transpose) Name() string        { return "transpose" }
@@ -277,33 +308,34 @@ func (Fill) Name() string             { return "fill" }
 func (SumSquares) Name() string       { return "sumsquares" }
 func (AdamW) Name() string            { return "adamw" }
 
-func (MatMul) InPlace() bool           { return false }
-func (Linear) InPlace() bool           { return false }
-func (LinearWeightGrad) InPlace() bool { return false }
-func (SumLeading) InPlace() bool       { return false }
-func (Embedding) InPlace() bool        { return false }
-func (EmbeddingGrad) InPlace() bool    { return false }
-func (LayerNorm) InPlace() bool        { return false }
-func (LayerNormGrad) InPlace() bool    { return false }
-func (Attention) InPlace() bool        { return false }
-func (AttentionGrad) InPlace() bool    { return false }
-func (Activation) InPlace() bool       { return true }
-func (ActivationGrad) InPlace() bool   { return true }
-func (Dropout) InPlace() bool          { return true }
-func (KeepMask) InPlace() bool         { return false }
-func (Softmax) InPlace() bool          { return true }
-func (SoftmaxGrad) InPlace() bool      { return true }
-func (CrossEntropy) InPlace() bool     { return false }
-func (CrossEntropyGrad) InPlace() bool { return true }
-func (Add) InPlace() bool              { return true }
-func (Copy) InPlace() bool             { return false }
-func (Transpose) InPlace() bool        { return false }
-func (SliceLast) InPlace() bool        { return false }
-func (PadLast) InPlace() bool          { return false }
-func (Expand) InPlace() bool           { return false }
-func (Reduce) InPlace() bool           { return false }
-func (RowMax) InPlace() bool           { return false }
-func (OneHot) InPlace() bool           { return false }
-func (Fill) InPlace() bool             { return true }
-func (SumSquares) InPlace() bool       { return false }
-func (AdamW) InPlace() bool            { return true }
+func (MatMul) InPlace() bool             { return false }
+func (Linear) InPlace() bool             { return false }
+func (k LinearWeightGrad) InPlace() bool { return k.Add }
+func (SumLeading) InPlace() bool         { return false }
+func (Embedding) InPlace() bool          { return false }
+func (k EmbeddingGrad) InPlace() bool    { return k.Add }
+func (LayerNorm) InPlace() bool          { return false }
+func (k LayerNormGrad) InPlace() bool    { return k.Add }
+func (Attention) InPlace() bool          { return false }
+func (AttentionGrad) InPlace() bool      { return false }
+func (Activation) InPlace() bool         { return true }
+func (ActivationGrad) InPlace() bool     { return true }
+func (Dropout) InPlace() bool            { return true }
+func (KeepMask) InPlace() bool           { return false }
+func (Softmax) InPlace() bool            { return true }
+func (SoftmaxGrad) InPlace() bool        { return true }
+func (CrossEntropy) InPlace() bool       { return false }
+func (CrossEntropyGrad) InPlace() bool   { return true }
+func (CrossEntropyBoth) InPlace() bool   { return true }
+func (Add) InPlace() bool                { return true }
+func (Copy) InPlace() bool               { return false }
+func (Transpose) InPlace() bool          { return false }
+func (SliceLast) InPlace() bool          { return false }
+func (PadLast) InPlace() bool            { return false }
+func (Expand) InPlace() bool             { return false }
+func (Reduce) InPlace() bool             { return false }
+func (RowMax) InPlace() bool             { return false }
+func (OneHot) InPlace() bool             { return false }
+func (Fill) InPlace() bool               { return true }
+func (SumSquares) InPlace() bool         { return false }
+func (AdamW) InPlace() bool              { return true }

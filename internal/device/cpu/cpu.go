@@ -8,6 +8,7 @@ import (
 	"unsafe"
 
 	"tinylm/internal/device"
+	"tinylm/internal/device/cpu/simd"
 )
 
 // Device runs kernels on the CPU. It is safe for concurrent use; kernels run one at a time.
@@ -15,12 +16,29 @@ type Device struct {
 	mu      sync.Mutex // held while a kernel runs: the pool and the scratch are shared
 	pool    *pool
 	scratch [][]byte // per worker, as large as the neediest kernel prepared so far
+	vector  *simd.Set
 }
 
-// New returns a device with its own workers; 0 means GOMAXPROCS.
+// New returns a device with its own workers, 0 meaning GOMAXPROCS, that runs the vector kernels chosen by
+// [simd.FromEnv]. It panics when the environment names kernels that this machine cannot run; see [Check].
 func New(workers int) *Device {
+	set, err := simd.FromEnv()
+	if err != nil {
+		panic(err)
+	}
+	return NewWith(workers, set)
+}
+
+// Check reports an environment that New would not take.
+func Check() error {
+	_, err := simd.FromEnv()
+	return err
+}
+
+// NewWith is New with the vector kernels given; nil means plain Go.
+func NewWith(workers int, vector *simd.Set) *Device {
 	p := newPool(workers)
-	return &Device{pool: p, scratch: make([][]byte, p.workers)}
+	return &Device{pool: p, scratch: make([][]byte, p.workers), vector: vector}
 }
 
 var shared = sync.OnceValue(func() *Device { return New(0) })
@@ -33,6 +51,23 @@ func (d *Device) Name() string { return "cpu" }
 
 // Workers returns the number of workers.
 func (d *Device) Workers() int { return d.pool.workers }
+
+// ISA names the instruction set of the kernels: that of the vector kernels, or "generic".
+func (d *Device) ISA() string {
+	if d.vector == nil {
+		return simd.Generic
+	}
+	return d.vector.Name
+}
+
+// vectors returns the vector kernels for elements of F, nil where plain Go is to run: for float64.
+func vectors[F float](d *Device) *simd.Set {
+	var z F
+	if _, ok := any(z).(float32); !ok {
+		return nil
+	}
+	return d.vector
+}
 
 // Alloc returns zeroed Go memory, aligned to 64 bytes.
 func (d *Device) Alloc(bytes int) (unsafe.Pointer, error) {

@@ -117,7 +117,7 @@ func prepareLayerNormGrad[F float](d *Device, k device.LayerNormGrad, out, in []
 		return nil, err
 	}
 	g := &layerNormGrad[F]{
-		norm: device.LayerNorm(k), n: n, c: c,
+		norm: device.LayerNorm{Eps: k.Eps, StdPlusEps: k.StdPlusEps}, n: n, c: c,
 		x: device.Slice[F](x), weight: device.Slice[F](weight), mean: device.Slice[F](mean),
 		rstd: device.Slice[F](rstd), dy: device.Slice[F](dy),
 		dx: device.Slice[F](dx), dweight: device.Slice[F](dweight), dbias: device.Slice[F](dbias),

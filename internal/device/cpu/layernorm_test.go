@@ -34,7 +34,7 @@ func normed[F float](t *testing.T, k device.LayerNorm, x, weight, bias, dy refTe
 	r := normResult{nan[F](x.Shape...), nan[F](x.Shape...), nan[F](cols), nan[F](cols)}
 	mean, rstd := nan[F](rows), nan[F](rows)
 	launch(t, k, []device.Buffer{r.y, mean, rstd}, []device.Buffer{buf[F](x), buf[F](weight), buf[F](bias)})
-	launch(t, device.LayerNormGrad(k), []device.Buffer{r.dx, r.dweight, r.dbias},
+	launch(t, device.LayerNormGrad{Eps: k.Eps, StdPlusEps: k.StdPlusEps}, []device.Buffer{r.dx, r.dweight, r.dbias},
 		[]device.Buffer{buf[F](x), buf[F](weight), mean, rstd, buf[F](dy)})
 	return r
 }

@@ -98,7 +98,7 @@ func layerNormCases() []Case {
 			}
 			cases = append(cases, Case{
 				Name:   name,
-				Kernel: device.LayerNormGrad(k),
+				Kernel: device.LayerNormGrad{Eps: k.Eps, StdPlusEps: k.StdPlusEps},
 				In:     []Tensor{x, w, of(0, []int{n}, stats[1]...), of(0, []int{n}, stats[2]...), dy},
 				Out:    []Tensor{empty(shape...), empty(c), empty(c)},
 				Ref:    func(in [][]float64) [][]float64 { return layerNormGradRef(k, c, in[0], in[1], in[4]) },

@@ -1,0 +1,3 @@
+package simd
+
+var elementsAVX512, elementsAVX2 Elements

@@ -1,0 +1,63 @@
+// Command gen writes the assembly of package simd: each family of kernels as NAME_amd64.s with its Go
+// declarations NAME_amd64.go, into the directory given. Run it with make asm.
+package main
+
+import (
+	"fmt"
+	"go/format"
+	"os"
+	"path/filepath"
+
+	"github.com/mmcloughlin/avo/build"
+	"github.com/mmcloughlin/avo/pass"
+	"github.com/mmcloughlin/avo/printer"
+)
+
+// families lists what is written for amd64: a family's kernels for both instruction sets.
+var families = []struct {
+	name  string
+	write func(c *build.Context)
+}{
+	{"tile", tiles},
+}
+
+func main() {
+	if len(os.Args) != 2 {
+		fmt.Fprintln(os.Stderr, "usage: gen DIRECTORY")
+		os.Exit(2)
+	}
+	for _, f := range families {
+		if err := write(filepath.Join(os.Args[1], f.name+"_amd64"), f.write); err != nil {
+			fmt.Fprintf(os.Stderr, "gen: %s: %v\n", f.name, err)
+			os.Exit(1)
+		}
+	}
+}
+
+// write compiles the functions that family adds to a context, and prints them to base.s and base.go.
+func write(base string, family func(c *build.Context)) error {
+	c := build.NewContext()
+	family(c)
+	f, err := c.Result()
+	if err != nil {
+		return err
+	}
+	if err := pass.Compile.Execute(f); err != nil {
+		return err
+	}
+	config := printer.Config{Name: "gen", Argv: []string{"make", "asm"}, Pkg: "simd"}
+	text, err := printer.NewGoAsm(config).Print(f)
+	if err != nil {
+		return err
+	}
+	if err := os.WriteFile(base+".s", text, 0o644); err != nil {
+		return err
+	}
+	if text, err = printer.NewStubs(config).Print(f); err != nil {
+		return err
+	}
+	if text, err = format.Source(text); err != nil {
+		return err
+	}
+	return os.WriteFile(base+".go", text, 0o644)
+}

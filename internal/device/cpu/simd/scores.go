@@ -1,0 +1,4 @@
+package simd
+
+// Scores is the kernels of attention's scores.
+type Scores struct{}

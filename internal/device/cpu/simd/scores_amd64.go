@@ -1,0 +1,3 @@
+package simd
+
+var scoresAVX512, scoresAVX2 Scores

@@ -1,0 +1,5 @@
+//go:build !amd64
+
+package simd
+
+func sets() []*Set { return nil }
