@@ -55,6 +55,18 @@ func (m *MultiHeadAttention) Forward(s *Scope, x *gorgonia.Node, mask Mask) (*go
 	if err != nil {
 		return nil, err
 	}
+	y, err := m.attend(s, qkv, mask) // (B, T, C)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", m.Name, err)
+	}
+	return m.Projection.Forward(s, y) // (B, T, C)
+}
+
+// attend maps qkv (B, T, 3C) to (B, T, C).
+func (m *MultiHeadAttention) attend(s *Scope, qkv *gorgonia.Node, mask Mask) (*gorgonia.Node, error) {
+	if s.cache != nil {
+		return s.cache.attend(m, qkv, mask)
+	}
 	drop, err := s.dropout(m.Dropout)
 	if err != nil {
 		return nil, err
@@ -63,8 +75,8 @@ func (m *MultiHeadAttention) Forward(s *Scope, x *gorgonia.Node, mask Mask) (*go
 		Heads: m.Heads, Causal: mask.Causal, Mask: mask.Node, Dropout: drop,
 	})
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", m.Name, err)
+		return nil, err
 	}
 	s.seen(weights)
-	return m.Projection.Forward(s, y) // (B, T, C)
+	return y, nil
 }

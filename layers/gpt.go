@@ -81,11 +81,20 @@ func (m *GPT) Logits(s *Scope, ids, positions *gorgonia.Node) (*gorgonia.Node, e
 	if err := m.checkInputs(ids, positions); err != nil {
 		return nil, err
 	}
+	x, err := m.hidden(s, ids, positions) // (B, T, C)
+	if err != nil {
+		return nil, err
+	}
+	return m.scores(s, x) // (B, T, V)
+}
+
+// hidden maps ids (B, T) and positions (T) or (B, T) to what the last block gives, (B, T, C).
+func (m *GPT) hidden(s *Scope, ids, positions *gorgonia.Node) (*gorgonia.Node, error) {
 	x, err := m.Tokens.Forward(s, ids) // (B, T, C)
 	if err != nil {
 		return nil, err
 	}
-	pos, err := m.Positions.Forward(s, positions) // (T, C)
+	pos, err := m.Positions.Forward(s, positions) // (T, C) or (B, T, C)
 	if err != nil {
 		return nil, err
 	}
@@ -100,10 +109,16 @@ func (m *GPT) Logits(s *Scope, ids, positions *gorgonia.Node) (*gorgonia.Node, e
 			return nil, err
 		}
 	}
-	if x, err = m.Norm.Forward(s, x); err != nil { // (B, T, C)
+	return x, nil
+}
+
+// scores maps what the last block gives, (N..., C), to (N..., V).
+func (m *GPT) scores(s *Scope, x *gorgonia.Node) (*gorgonia.Node, error) {
+	x, err := m.Norm.Forward(s, x) // (N..., C)
+	if err != nil {
 		return nil, err
 	}
-	return m.Head.Scores(s, x) // (B, T, V)
+	return m.Head.Scores(s, x) // (N..., V)
 }
 
 func (m *GPT) checkInputs(ids, positions *gorgonia.Node) error {

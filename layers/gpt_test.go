@@ -265,7 +265,8 @@ func TestVariants(t *testing.T) {
 	}
 }
 
-// Fused and plain graphs run on Gorgonia's own machine too, to the same bits.
+// Graphs run on Gorgonia's own machine too, to the same numbers: ours joins steps, whose sums are rounded
+// elsewhere.
 func TestTapeMachine(t *testing.T) {
 	m := newSmall(small, tensor.Float32)
 	build := func() *Graph {
@@ -282,9 +283,7 @@ func TestTapeMachine(t *testing.T) {
 	}
 	for i, n := range append(slices.Clone(ours.Grads), ours.Loss) {
 		other := append(slices.Clone(tape.Grads), tape.Loss)[i]
-		if !slices.Equal(floats(n), floats(other)) {
-			t.Errorf("result %d differs", i)
-		}
+		near(t, fmt.Sprint("result ", i), floats(n), floats(other), 1e-6)
 	}
 }
 

@@ -48,7 +48,7 @@ func (m *GPT) EvalGraph(batch, time int, o GraphOptions) (*Graph, error) {
 	return g, m.loss(g)
 }
 
-// LogitsGraph builds the graph of the logits (batch, time, V) alone, for generation. A text shorter than
+// LogitsGraph builds the graph of the logits (batch, time, V) alone. A text shorter than
 // time is padded at the right, with any id: row t depends on the ids 0..t only.
 func (m *GPT) LogitsGraph(batch, time int, o GraphOptions) (*Graph, error) {
 	g := m.newGraph(o)

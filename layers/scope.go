@@ -31,6 +31,7 @@ type Scope struct {
 	params *Parameters
 	nodes  map[string]*gorgonia.Node
 	sites  uint32
+	cache  *cacheScope // nil: every attention sees the tokens of its graph alone
 }
 
 // Input is an input node and the memory of its value: write to Data before a run.

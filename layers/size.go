@@ -38,8 +38,9 @@ func parameterCount[T int | float64](c Config) T {
 
 // LeastTrainMemory returns bounds, in bytes, below what training on batches of so many windows of the whole
 // context needs in float32: for the weights, gradients and moments, and for what the forward part leaves to
-// the backward part, which is of each block the inputs of its four matrices, the packed projection, and the
-// input of the activation, and the logits. Nothing is made, so it is quick for any size; TrainMemory is exact.
+// the backward part, which is of each block the inputs of both norms, the packed projection, attention's output
+// and the input of the activation, and the logits. Nothing is made, so it is quick for any size; TrainMemory is
+// exact. Of fused operators a step needs less than MostOverLeast times its bound.
 func (c Config) LeastTrainMemory(batch int) (weights, step float64, err error) {
 	total, _, err := c.ParameterCount()
 	if err != nil {
@@ -48,9 +49,12 @@ func (c Config) LeastTrainMemory(batch int) (weights, step float64, err error) {
 	c = c.WithDefaults()
 	const bytes = 4
 	tokens := float64(batch) * float64(c.Context)
-	kept := float64(c.Layers)*(6*float64(c.Width)+2*float64(c.Inner)) + float64(c.Vocab)
+	kept := float64(c.Layers)*(6*float64(c.Width)+float64(c.Inner)) + float64(c.Vocab)
 	return 4 * bytes * float64(total), bytes * tokens * kept, nil
 }
+
+// MostOverLeast bounds how much more memory a step takes than LeastTrainMemory says.
+const MostOverLeast = 4
 
 // FLOPsPerToken returns the floating-point operations of a training step for each token of windows of the
 // whole context: 6N for the matrix products, forward and backward, of N parameters without positions, and
@@ -72,23 +76,28 @@ func (m Memory) Total() int64 { return m.Weights + m.Gradients + m.Moments + m.S
 
 // TrainMemory plans a training step on windows (batch, time) and returns the memory that it needs.
 func (m *GPT) TrainMemory(batch, time int, o GraphOptions) (Memory, error) {
-	g, err := m.TrainGraph(batch, time, o)
-	if err != nil {
-		return Memory{}, err
-	}
-	options, err := g.GradientsInto(m.params.Like())
-	if err != nil {
-		return Memory{}, err
-	}
-	step, err := machine.Bytes(g.Graph, append(options, machine.Outputs(g.Loss, g.Count))...)
+	plan, err := m.TrainPlan(batch, time, o)
 	arena := int64(m.params.Len()) * int64(m.params.dtype.Size())
-	return Memory{Weights: arena, Gradients: arena, Moments: 2 * arena, Step: step}, err
+	return Memory{Weights: arena, Gradients: arena, Moments: 2 * arena, Step: plan.Arena}, err
 }
 
-// GradientsInto are the machine options that put the gradients of a training graph into an arena of the
-// parameters' layout, as Parameters.Like returns.
-func (g *Graph) GradientsInto(grads *Parameters) ([]machine.Option, error) {
-	var options []machine.Option
+// TrainPlan describes how a machine runs the graph of a training step on windows (batch, time).
+func (m *GPT) TrainPlan(batch, time int, o GraphOptions) (machine.Plan, error) {
+	g, err := m.TrainGraph(batch, time, o)
+	if err != nil {
+		return machine.Plan{}, err
+	}
+	options := []machine.Option{machine.Outputs(g.Loss, g.Count)}
+	for _, grad := range g.Grads {
+		options = append(options, machine.Into(grad, nil))
+	}
+	return machine.Describe(g.Graph, options...)
+}
+
+// StepOptions are the machine options of a training graph: loss and count are kept, and the gradients go into
+// an arena of the parameters' layout, as Parameters.Like returns.
+func (g *Graph) StepOptions(grads *Parameters) ([]machine.Option, error) {
+	options := []machine.Option{machine.Outputs(g.Loss, g.Count)}
 	for i, w := range grads.list {
 		v, err := grads.Tensor(w.Name)
 		if err != nil {

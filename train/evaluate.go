@@ -36,12 +36,12 @@ type evaluator struct {
 	machine *machine.Machine
 }
 
-func newEvaluator(m *layers.GPT, tokens []int32, o Options, d device.Device) (*evaluator, error) {
+func newEvaluator(m *layers.GPT, tokens []int32, o Options, d device.Device, opts ...machine.Option) (*evaluator, error) {
 	g, err := m.EvalGraph(o.Batch, m.Config.Context, layers.GraphOptions{Composed: o.Composed})
 	if err != nil {
 		return nil, err
 	}
-	vm, err := machine.New(g.Graph, machine.On(d), machine.Outputs(g.Loss, g.Count))
+	vm, err := machine.New(g.Graph, append(opts, machine.On(d), machine.Outputs(g.Loss, g.Count))...)
 	if err != nil {
 		return nil, err
 	}

@@ -31,6 +31,7 @@ type Trainer struct {
 	params  gorgonia.Nodes   // of the graph
 	values  []gorgonia.Value // theirs, in the arena
 	machine *machine.Machine
+	took    []time.Duration    // of each step of the machine's plan, while it is measured
 	grads   *layers.Parameters // of this step, sums over tokens
 	micro   *layers.Parameters // of one micro-batch; grads itself when there is one a step
 	add     device.Launch      // micro into grads
@@ -86,7 +87,7 @@ func newTrainer(m *layers.GPT, training, validation []int32, o Options, d device
 	}
 	t.batch = data.Batch{B: o.Batch, T: m.Config.Context, Inputs: t.graph.IDs.Data, Targets: t.graph.Targets.Data}
 	if validation != nil {
-		t.eval, err = newEvaluator(m, validation, o, d)
+		t.eval, err = newEvaluator(m, validation, o, d, machine.Sharing(t.machine))
 	}
 	return t, err
 }
@@ -103,12 +104,11 @@ func (t *Trainer) makeMachine() error {
 			return err
 		}
 	}
-	opts, err := t.graph.GradientsInto(t.micro)
+	opts, err := t.graph.StepOptions(t.micro)
 	if err != nil {
 		return err
 	}
-	opts = append(opts, machine.On(t.dev), machine.Outputs(t.graph.Loss, t.graph.Count))
-	t.machine, err = machine.New(t.graph.Graph, opts...)
+	t.machine, err = machine.New(t.graph.Graph, append(opts, machine.On(t.dev))...)
 	return err
 }
 
@@ -153,7 +153,7 @@ func (t *Trainer) load(i int) {
 // forwardBackward runs micro-batch i of the step and returns the summed loss and the counted targets.
 func (t *Trainer) forwardBackward(i int) (loss, count float64, err error) {
 	t.load(i)
-	if err := t.machine.RunAll(); err != nil {
+	if err := t.machine.RunTimed(t.took); err != nil {
 		return 0, 0, err
 	}
 	if t.opts.Accum > 1 {
@@ -248,6 +248,41 @@ func (t *Trainer) Probe(ctx context.Context, steps int) (time.Duration, error) {
 	}
 	took := time.Since(began) / time.Duration(steps)
 	return took, t.sampler.Restore(state)
+}
+
+// Profile is where the time of a training step goes; of several micro-batches, the last.
+type Profile struct {
+	Plan  machine.Plan
+	Took  []time.Duration // the least time of each step of the plan
+	Rest  time.Duration   // the least time of what else a training step does: the batch, and the update
+	Whole time.Duration   // the least time of a whole training step
+}
+
+// Profile makes training steps, one to warm up and then as many as given, and measures them.
+func (t *Trainer) Profile(steps int) (Profile, error) {
+	p := Profile{Plan: t.machine.Plan()}
+	t.took = make([]time.Duration, len(p.Plan.Steps))
+	defer func() { t.took = nil }()
+	for i := range steps + 1 {
+		began := time.Now()
+		if _, err := t.Step(); err != nil {
+			return p, err
+		}
+		whole := time.Since(began)
+		rest := whole
+		for _, took := range t.took {
+			rest -= took
+		}
+		if i <= 1 { // the first is not counted
+			p.Took, p.Rest, p.Whole = slices.Clone(t.took), rest, whole
+			continue
+		}
+		p.Rest, p.Whole = min(p.Rest, rest), min(p.Whole, whole)
+		for j, took := range t.took {
+			p.Took[j] = min(p.Took[j], took)
+		}
+	}
+	return p, nil
 }
 
 // Bytes returns the memory of a training step: weights, gradients, both moments, and the results of the

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"strconv"
@@ -58,6 +59,12 @@ func timeText(d time.Duration) string {
 	default:
 		return fmt.Sprintf("%d h %d min", seconds/3600, seconds%3600/60)
 	}
+}
+
+// instructionsText names the instruction set of the kernels: "AVX-512".
+func instructionsText(isa string) string {
+	names := map[string]string{"avx512": "AVX-512", "avx2": "AVX2", "neon": "NEON", "generic": "plain Go"}
+	return cmp.Or(names[isa], isa)
 }
 
 // rateText is a learning rate in its shortest form: "1e-3", "2.5e-4".

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"io"
@@ -14,9 +15,9 @@ import (
 // generateCmd writes text with a model.
 type generateCmd struct {
 	RunDir       string   `arg:"" name:"run" help:"Directory of a run, of a checkpoint, or of a GPT-2 model of Hugging Face's layout."`
-	Prompt       string   `name:"prompt" placeholder:"TEXT" help:"Text to go on from."`
+	Prompts      []string `name:"prompt" placeholder:"TEXT" sep:"none" help:"Text to go on from; may be given several times."`
 	MaxNewTokens int      `name:"max-new-tokens" default:"${max_new_tokens}" help:"Tokens to write."`
-	NumSamples   int      `name:"num-samples" default:"1" help:"Texts to write; a line of --- stands between them."`
+	NumSamples   int      `name:"num-samples" default:"1" help:"Texts to write for each prompt; a line of --- stands between them."`
 	Temperature  float64  `name:"temperature" default:"${temperature}" help:"Below 1 likely tokens become likelier; 0: always the likeliest."`
 	TopK         int      `name:"top-k" help:"Draw from the K likeliest tokens only; 0: from all."`
 	TopP         float64  `name:"top-p" help:"Draw from the likeliest tokens of this probability together; 0 or 1: from all."`
@@ -52,14 +53,83 @@ func (c *generateCmd) Run(s *streams) error {
 		return err
 	}
 	note(s.err, m.Notice)
-	if err := c.checkPrompt(m, s.err); err != nil {
+	if len(c.Prompts) == 0 {
+		c.Prompts = []string{""}
+	}
+	for _, p := range c.Prompts {
+		if err := checkPrompt(m, p, s.err); err != nil {
+			return err
+		}
+	}
+	turns := &turns{w: s.out}
+	requests := c.requests(turns, o)
+	if err := turns.flush(); err != nil { // the first prompt
 		return err
 	}
-	for o.Sample = range c.NumSamples {
-		if o.Sample > 0 {
-			fmt.Fprintln(s.out, "---")
+	_, err = m.WriteTexts(context.Background(), requests)
+	return err
+}
+
+// requests are the samples of each prompt, which arise at once and are written in turn.
+func (c *generateCmd) requests(t *turns, o generate.Options) []generate.Request {
+	var list []generate.Request
+	for _, p := range c.Prompts {
+		for o.Sample = range c.NumSamples {
+			list = append(list, generate.Request{Prompt: p, Options: o, W: t.add(p), Done: t.endOf(len(list))})
 		}
-		if err := writeText(context.Background(), s.out, m, c.Prompt, o); err != nil {
+	}
+	return list
+}
+
+// turns writes several texts to w one after the other, a line of --- between them. What comes before its turn is
+// kept until then.
+type turns struct {
+	w     io.Writer
+	texts []*turn
+	now   int // whose turn it is
+}
+
+// turn is one of the texts.
+type turn struct {
+	*turns
+	number int
+	held   bytes.Buffer
+	ended  bool
+}
+
+// add returns the writer of one more text, which begins with prompt.
+func (t *turns) add(prompt string) io.Writer {
+	one := &turn{turns: t, number: len(t.texts)}
+	one.held.WriteString(prompt)
+	t.texts = append(t.texts, one)
+	return one
+}
+
+// endOf returns what is to be called at the end of a text.
+func (t *turns) endOf(number int) func() error {
+	return func() error {
+		t.texts[number].ended = true
+		return t.flush()
+	}
+}
+
+func (t *turn) Write(text []byte) (int, error) {
+	n, _ := t.held.Write(text)
+	return n, t.flush()
+}
+
+// flush writes what there is of the text whose turn it is, and goes on to the next if it has ended.
+func (t *turns) flush() error {
+	for t.now < len(t.texts) {
+		one := t.texts[t.now]
+		if _, err := one.held.WriteTo(t.w); err != nil || !one.ended {
+			return err
+		}
+		end := "\n"
+		if t.now++; t.now < len(t.texts) {
+			end = "\n---\n"
+		}
+		if _, err := io.WriteString(t.w, end); err != nil {
 			return err
 		}
 	}
@@ -67,8 +137,8 @@ func (c *generateCmd) Run(s *streams) error {
 }
 
 // checkPrompt refuses what the vocabulary lacks, and says when the prompt is longer than the model sees.
-func (c *generateCmd) checkPrompt(m *generate.Model, w io.Writer) error {
-	ids, err := m.Tokenizer.Encode([]byte(c.Prompt))
+func checkPrompt(m *generate.Model, prompt string, w io.Writer) error {
+	ids, err := m.Tokenizer.Encode([]byte(prompt))
 	if err != nil {
 		return usagef("--prompt: %w", err)
 	}

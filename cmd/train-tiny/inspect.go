@@ -23,6 +23,8 @@ type inspectCmd struct {
 	Config string        `name:"config" placeholder:"FILE" help:"JSON file of settings, as train has."`
 	DOT    string        `name:"dot" placeholder:"FILE" help:"Draw the graph of the training loss into this file, in Graphviz's language."`
 	Grads  bool          `name:"gradients" help:"Draw the gradients too: with --dot."`
+	Plan   bool          `name:"plan" help:"Show instead how the machine runs a training step: every kernel in order, where its result lies, and what all take."`
+	Time   bool          `name:"time" help:"Show instead where the time of a training step goes: of a few steps on random tokens, the least for each kernel."`
 }
 
 // Run is called by the parser.
@@ -34,7 +36,8 @@ func (c *inspectCmd) Run(ctx *kong.Context, s *streams) error {
 	if err != nil {
 		return err
 	}
-	if err := checkSize(config, set); err != nil {
+	batch, err := c.batch(config, set, s.free())
+	if err != nil {
 		return err
 	}
 	m, err := layers.NewGPT(config, layers.Float32)
@@ -43,23 +46,44 @@ func (c *inspectCmd) Run(ctx *kong.Context, s *streams) error {
 	}
 	o := layers.GraphOptions{Composed: set.Model.Composed}
 	if c.DOT != "" {
-		if err := c.draw(m, set.Batch.BatchSize, o); err != nil {
+		if err := c.draw(m, batch, o); err != nil {
 			return err
 		}
 	}
 	var text bytes.Buffer
-	writeConfig(&text, m.Config)
-	writeParameters(&text, m.Params().List())
-	if err := writeCosts(&text, m, set.Batch.BatchSize, o); err != nil {
+	if c.Plan {
+		err = writePlan(&text, m, batch, o)
+	}
+	if c.Time && err == nil {
+		err = writeTimes(&text, m, set, batch)
+	}
+	if !c.Plan && !c.Time {
+		writeConfig(&text, m.Config)
+		writeParameters(&text, m.Params().List())
+		err = writeCosts(&text, m, batch, o)
+	}
+	if err != nil {
 		return err
 	}
 	_, err = s.out.Write(text.Bytes())
 	return err
 }
 
+// batch is the number of windows to plan for, of a model that can be trained with it.
+func (c *inspectCmd) batch(config layers.Config, set settings, free freeMemory) (batch int, err error) {
+	d := newDemand(config, set)
+	if batch = int(set.Batch.BatchSize); set.Batch.BatchSize == autoBatch {
+		if batch, err = d.auto(autoTokens, free); err != nil { // no text limits it
+			return 0, err
+		}
+	}
+	return batch, d.check(batch, free, false)
+}
+
 // describe returns the configuration of a run's model, or of the one that the flags describe.
 func (c *inspectCmd) describe(ctx *kong.Context, s *streams) (layers.Config, settings, error) {
 	flags := flagLayer(ctx)
+	delete(flags.values, "time") // it says something else here
 	if c.RunDir == "" {
 		return c.fromFlags(flags)
 	}

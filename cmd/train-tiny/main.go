@@ -10,6 +10,8 @@ import (
 	"strings"
 
 	"github.com/alecthomas/kong"
+
+	"tinylm/internal/device/cpu"
 )
 
 // cli is the command line: one field for each sub-command.
@@ -19,20 +21,24 @@ type cli struct {
 	Eval      evalCmd      `cmd:"" help:"Measure a model's loss on a text."`
 	Inspect   inspectCmd   `cmd:"" help:"Show a model: its configuration, parameters and graph."`
 	Gradcheck gradcheckCmd `cmd:"" help:"Compare the gradients of all operators and of a small GPT with finite differences."`
+	Bench     benchCmd     `cmd:"" help:"Measure speed: training steps, attention, matrix products, generation."`
 	Version   versionCmd   `cmd:"" help:"Show the version."`
+
+	Profile profileFlags `embed:"" group:"Profiling"`
 }
 
 // commands are the names of the sub-commands.
-var commands = []string{"train", "generate", "eval", "inspect", "gradcheck", "version"}
+var commands = []string{"train", "generate", "eval", "inspect", "gradcheck", "bench", "version"}
 
 const description = `Trains a small language model on a text file; with no file, on a built-in sample.
 Results go to stdout, everything else to stderr.
 Exit status: 0 done, 1 failed, 2 wrong usage, 130 or 143 interrupted (training saves first).`
 
-// streams is where a command writes.
+// streams is where a command writes, and what it knows of where it runs.
 type streams struct {
 	out, err io.Writer
-	program  string // how the user calls this program
+	program  string      // how the user calls this program
+	memory   *freeMemory // nil: as the system says
 }
 
 func main() {
@@ -63,7 +69,10 @@ func execute(args []string, s *streams) error {
 	if err != nil {
 		return usageError{parseError(err, parser.Model)}
 	}
-	return ctx.Run(s)
+	if err := cpu.Check(); err != nil {
+		return usageError{err}
+	}
+	return c.Profile.around(ctx.Selected().Name, func() error { return ctx.Run(s) })
 }
 
 // usageError is a mistake on the command line or in a configuration file.

@@ -1,10 +1,7 @@
 package main
 
 import (
-	"bytes"
 	"fmt"
-	"os"
-	"strconv"
 
 	"tinylm/layers"
 )
@@ -13,54 +10,176 @@ import (
 // among all others.
 const mostLayers = 1000
 
-// checkSize refuses, before anything is made, a model whose training needs more memory than is free, where
-// that is known, and one whose graph would take too long to build.
-func checkSize(c layers.Config, s settings) error {
-	if _, _, err := c.ParameterCount(); err != nil {
-		return err
+func errLayers(n int) error {
+	return usagef("--n-layer must be at most %d, got %d: the graph of more takes too long to build", mostLayers, n)
+}
+
+// demand is what training a model takes, by the number of windows in a batch.
+type demand struct {
+	config   layers.Config
+	composed bool
+	sums     bool        // gradients of several batches are added up, in memory of their own
+	model    *layers.GPT // made for the first exact answer
+}
+
+func newDemand(c layers.Config, s settings) *demand {
+	return &demand{config: c.WithDefaults(), composed: s.Model.Composed, sums: s.Train.GradAccum > 1}
+}
+
+// least returns bounds, in bytes, below what is needed for the weights with all that belongs to them, and for
+// a step. It is quick for any size.
+func (d *demand) least(batch int) (weights, step float64, err error) {
+	weights, step, err = d.config.LeastTrainMemory(batch)
+	if d.sums {
+		weights += weights / 4 // beside weights, gradients and two moments
 	}
-	if info, err := os.ReadFile("/proc/meminfo"); err == nil { // on Linux
-		if free, ok := availableMemory(info); ok {
-			if err := fits(c, s.Batch.BatchSize, free); err != nil {
-				return err
-			}
+	return weights, step, err
+}
+
+// exact returns the bytes that are needed as the machine plans them.
+func (d *demand) exact(batch int) (need int64, err error) {
+	if d.config.Layers > mostLayers {
+		return 0, errLayers(d.config.Layers)
+	}
+	if d.model == nil {
+		if d.model, err = layers.NewGPT(d.config, layers.Float32); err != nil {
+			return 0, err
 		}
 	}
-	if c.Layers > mostLayers {
-		return usagef("--n-layer must be at most %d, got %d: the graph of more takes too long to build", mostLayers, c.Layers)
+	m, err := d.model.TrainMemory(batch, d.config.Context, layers.GraphOptions{Composed: d.composed})
+	if need = m.Total(); d.sums {
+		need += m.Gradients
+	}
+	return need, err
+}
+
+// fits tells whether so many bytes are enough. The step is planned only if the bounds do not tell.
+func (d *demand) fits(batch int, free int64) (bool, error) {
+	weights, step, err := d.least(batch)
+	switch {
+	case err != nil || weights+step > float64(free):
+		return false, err
+	case !d.composed && weights+layers.MostOverLeast*step <= float64(free):
+		return true, nil
+	}
+	need, err := d.exact(batch)
+	return need <= free, err
+}
+
+// largest returns the largest batch that fits, given one that does not; 0 if none does.
+func (d *demand) largest(tooLarge int, free int64) (int, error) {
+	fit := 0
+	for fit+1 < tooLarge {
+		middle := fit + (tooLarge-fit)/2
+		ok, err := d.fits(middle, free)
+		if err != nil {
+			return 0, err
+		}
+		if ok {
+			fit = middle
+		} else {
+			tooLarge = middle
+		}
+	}
+	return fit, nil
+}
+
+// autoTokens is how many tokens --batch-size auto puts into a batch at most: from there on the products run at
+// full speed, and a larger batch only makes fewer steps of the same text.
+const autoTokens = 4096
+
+// auto chooses the batch for a text of so many windows: the largest power of two of at most autoTokens tokens
+// that is no more than the text and takes at most half of what is free, if that is known.
+func (d *demand) auto(windows int, free freeMemory) (int, error) {
+	batch := 1
+	for 2*batch <= windows && d.config.Context <= autoTokens/(2*batch) {
+		batch *= 2
+	}
+	for free.known && batch > 1 {
+		ok, err := d.fits(batch, free.bytes/2)
+		if err != nil {
+			return 0, err
+		}
+		if ok {
+			break
+		}
+		batch /= 2
+	}
+	return batch, nil
+}
+
+// check refuses a model whose training needs more memory than is free, where that is known, and one whose graph
+// would take too long to build. fixed says that the batch cannot be another one.
+func (d *demand) check(batch int, free freeMemory, fixed bool) error {
+	if _, _, err := d.config.ParameterCount(); err != nil {
+		return err
+	}
+	if free.known {
+		ok, err := d.fits(batch, free.bytes)
+		if err != nil {
+			return err
+		}
+		if !ok {
+			return d.refuse(batch, free.bytes, fixed)
+		}
+	}
+	if d.config.Layers > mostLayers {
+		return errLayers(d.config.Layers)
 	}
 	return nil
 }
 
-// fits compares the least memory of training on batches of so many windows with what is free, in bytes.
-func fits(c layers.Config, batch int, free int64) error {
-	weights, step, err := c.LeastTrainMemory(batch)
+// planWithin bounds what is planned exactly when it is known not to fit: the inputs of a graph take memory too.
+const planWithin = 4
+
+// refuse is the error for a batch that does not fit: the need, what is free, and what to do.
+func (d *demand) refuse(batch int, free int64, fixed bool) error {
+	weights, step, err := d.least(batch)
 	if err != nil {
 		return err
 	}
-	if weights+step <= float64(free) {
-		return nil
+	need := gigabytes(weights+step) + " or more"
+	if weights+step <= planWithin*float64(free) && d.config.Layers <= mostLayers {
+		planned, err := d.exact(batch)
+		if err != nil {
+			return err
+		}
+		need = gigabytes(float64(planned))
 	}
-	total, withoutPositions, err := c.ParameterCount()
+	advice, err := d.advice(batch, free, fixed)
 	if err != nil {
 		return err
 	}
-	smaller := "--batch-size or --block-size"
-	if weights/float64(total)*float64(withoutPositions) > float64(free) {
-		smaller = "--n-layer or --n-embd"
-	}
-	const gigabyte = 1e9
-	return fmt.Errorf("this model needs %.1f GB or more, %.1f GB are free; use a smaller %s",
-		(weights+step)/gigabyte, float64(free)/gigabyte, smaller)
+	return fmt.Errorf("this model needs %s, %s are free; %s", need, gigabytes(float64(free)), advice)
 }
 
-// availableMemory reads the bytes that can be used without swapping from the text of /proc/meminfo.
-func availableMemory(info []byte) (bytesFree int64, ok bool) {
-	for line := range bytes.Lines(info) {
-		if f := bytes.Fields(line); len(f) == 3 && string(f[0]) == "MemAvailable:" && string(f[2]) == "kB" {
-			n, err := strconv.ParseInt(string(f[1]), 10, 64)
-			return n * 1024, err == nil
-		}
+// advice says what would fit.
+func (d *demand) advice(batch int, free int64, fixed bool) (string, error) {
+	if fixed {
+		return fmt.Sprintf("the run was begun with --batch-size %d and goes on with it only", batch), nil
 	}
-	return 0, false
+	fit, err := d.largest(batch, free)
+	if err != nil {
+		return "", err
+	}
+	if fit > 0 {
+		return fmt.Sprintf("--batch-size %d would fit (or --batch-size auto)", fit), nil
+	}
+	total, withoutPositions, err := d.config.ParameterCount()
+	if err != nil {
+		return "", err
+	}
+	weights, _, err := d.least(1)
+	if weights/float64(total)*float64(withoutPositions) > float64(free) {
+		return "use a smaller --n-layer or --n-embd", err
+	}
+	return "use a smaller --block-size", err
+}
+
+// gigabytes is an amount of memory with a digit after the point: "31.2 GB"; below one gigabyte in megabytes.
+func gigabytes(n float64) string {
+	if n < 0.95e9 {
+		return fmt.Sprintf("%.0f MB", n/1e6)
+	}
+	return fmt.Sprintf("%.1f GB", n/1e9)
 }

@@ -14,6 +14,7 @@ import (
 	"unicode/utf8"
 
 	"tinylm/data"
+	"tinylm/internal/device/cpu"
 	"tinylm/train"
 	"tinylm/train/checkpoint"
 	"tinylm/train/metrics"
@@ -42,8 +43,8 @@ func (j *job) sayPlan(ctx context.Context) error {
 	if err != nil {
 		return j.explain(err)
 	}
-	j.plan("cpu", "%s; %s for the step; %s", several(j.trainer.Workers(), "worker"), bytesText(j.trainer.Bytes()),
-		j.durationText(step))
+	j.plan("cpu", "%s, %s; %s for the step; %s", several(j.trainer.Workers(), "worker"), instructionsText(cpu.Default().ISA()),
+		bytesText(j.trainer.Bytes()), j.durationText(step))
 	j.plan("goal", "%s bits per byte", j.goalText())
 	dir := j.settings.Train.OutDir
 	if j.run != nil {
@@ -87,7 +88,7 @@ func (j *job) plan(title, format string, args ...any) {
 
 // trainingText says how much will be trained and at which rate.
 func (j *job) trainingText() string {
-	t, batch := j.settings.Train, strconv.Itoa(j.settings.Batch.BatchSize)
+	t, batch := j.settings.Train, j.settings.Batch.BatchSize.String()
 	if t.GradAccum > 1 {
 		batch = fmt.Sprintf("%d x %s", t.GradAccum, batch)
 	}

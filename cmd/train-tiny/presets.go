@@ -13,7 +13,9 @@ type preset struct {
 	name                           string
 	layers, heads, width, inner    int
 	init                           layers.Init
-	block, batch, iters            int
+	block                          int
+	batch                          batchSize
+	iters                          int
 	rate, lowest                   float64
 	warmup                         int
 	dropout                        float64

@@ -37,7 +37,7 @@ type modelSettings struct {
 }
 
 type batchSetting struct {
-	BatchSize int `name:"batch-size" help:"Windows in a batch."`
+	BatchSize batchSize `name:"batch-size" placeholder:"N|auto" help:"Windows in a batch. auto: the largest power of two that makes at most 4,096 tokens, is no more than the text and takes at most half of the free memory; a run keeps the number found."`
 }
 
 type trainSettings struct {
@@ -121,6 +121,9 @@ func parse(field any, text string) (want string, err error) {
 	case *int:
 		want = "a whole number"
 		*p, err = strconv.Atoi(text)
+	case *batchSize:
+		want = "a whole number or auto"
+		err = p.UnmarshalText([]byte(text))
 	case *int64:
 		want = "a whole number"
 		*p, err = strconv.ParseInt(text, 10, 64)
@@ -153,7 +156,7 @@ func (s *settings) config(vocab int) layers.Config {
 // options are those of the optimisation.
 func (s *settings) options() train.Options {
 	o, t := train.Defaults(), s.Train
-	o.Batch, o.Accum, o.MaxIters, o.Time = s.Batch.BatchSize, t.GradAccum, t.MaxIters, t.Time
+	o.Batch, o.Accum, o.MaxIters, o.Time = int(s.Batch.BatchSize), t.GradAccum, t.MaxIters, t.Time
 	o.LearningRate, o.MinLR, o.Warmup = t.LearningRate, t.MinLR, t.WarmupIters
 	o.WeightDecay, o.Clip, o.Beta1, o.Beta2 = t.WeightDecay, t.GradClip, t.Beta1, t.Beta2
 	o.Seed, o.Composed = t.Seed, s.Model.Composed
@@ -175,7 +178,11 @@ func (s *settings) validate() error {
 	if err := s.config(anyVocabulary).Validate(); err != nil {
 		return err
 	}
-	if err := s.options().Validate(); err != nil {
+	o := s.options()
+	if s.Batch.BatchSize == autoBatch {
+		o.Batch = 1 // or more
+	}
+	if err := o.Validate(); err != nil {
 		return err
 	}
 	if s.Train.Epochs < 0 {

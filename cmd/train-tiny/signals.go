@@ -28,10 +28,7 @@ func watchSignals(w io.Writer) (ctx context.Context, stop func()) {
 func obey(signals <-chan os.Signal, w io.Writer, cancel context.CancelCauseFunc, exit func(status int)) {
 	first := true
 	for s := range signals {
-		number := int(syscall.SIGINT)
-		if n, ok := s.(syscall.Signal); ok {
-			number = int(n)
-		}
+		number := signalNumber(s)
 		if !first {
 			exit(128 + number)
 			continue
@@ -40,6 +37,13 @@ func obey(signals <-chan os.Signal, w io.Writer, cancel context.CancelCauseFunc,
 		fmt.Fprintln(w, "\nstopping after this step ...")
 		cancel(interruptedError{number})
 	}
+}
+
+func signalNumber(s os.Signal) int {
+	if n, ok := s.(syscall.Signal); ok {
+		return int(n)
+	}
+	return int(syscall.SIGINT)
 }
 
 // interruption returns the interruptedError that cancelled a context, or nil.

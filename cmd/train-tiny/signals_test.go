@@ -5,6 +5,7 @@ package main
 import (
 	"bufio"
 	"context"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -133,4 +134,41 @@ func TestSecondSignalExitsAtOnce(t *testing.T) {
 	}
 	close(signals)
 	<-ended
+}
+
+// An interrupted command completes its profile: training after its step, any other at once.
+func TestInterruptedProfile(t *testing.T) {
+	dir := newRunDir(t)
+	path := filepath.Join(dir, "cpu.prof")
+	status, stderr := interrupted(t, program(t, dir, "book.txt", "--config", "tiny.json", "--out-dir", "run", "--max-iters", "100000",
+		"--cpuprofile", path, "--log-interval", "1"), "step ", syscall.SIGTERM)
+	if status != 143 {
+		t.Fatalf("exit status %d\n%s", status, stderr)
+	}
+	wantProfile(t, path)
+
+	trained(t, dir, "done") // whose likeliest text does not end
+	cmd := program(t, dir, "generate", "done", "--max-new-tokens", "100000000", "--temperature", "0", "--cpuprofile", path)
+	out, err := cmd.StdoutPipe()
+	if err == nil {
+		err = os.Remove(path)
+	}
+	if err == nil {
+		err = cmd.Start()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := out.Read(make([]byte, 1)); err != nil {
+		t.Error(err)
+	}
+	if err := cmd.Process.Signal(syscall.SIGINT); err != nil {
+		t.Error(err)
+	}
+	_, _ = io.Copy(io.Discard, out)
+	_ = cmd.Wait() // ProcessState says it all
+	if status := cmd.ProcessState.ExitCode(); status != 130 {
+		t.Errorf("generate: exit status %d, want 130", status)
+	}
+	wantProfile(t, path)
 }

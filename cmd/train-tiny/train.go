@@ -31,7 +31,9 @@ type trainCmd struct {
 // Run is called by the parser.
 func (c *trainCmd) Run(ctx *kong.Context, s *streams) error {
 	if c.Quiet {
-		s = &streams{out: s.out, err: io.Discard, program: s.program}
+		quiet := *s
+		quiet.err = io.Discard
+		s = &quiet
 	}
 	j := &job{streams: s, force: c.Force}
 	if err := c.settle(ctx, j); err != nil {
@@ -81,6 +83,11 @@ func (c *trainCmd) settle(ctx *kong.Context, j *job) error {
 	}
 	if j.settings, err = resolve(size, layers...); err != nil || j.resumed == nil {
 		return err
+	}
+	if j.settings.Batch.BatchSize == autoBatch { // the run has found it
+		if err := j.settings.set("batch-size", j.resumed.settings["batch-size"]); err != nil {
+			return err
+		}
 	}
 	return j.resumed.check(j.settings)
 }
@@ -151,8 +158,7 @@ func (j *job) prepare(ctx context.Context) (err error) {
 			return err
 		}
 	}
-	checkFits := func() error { return checkSize(j.settings.config(j.tokenizer.VocabSize()), j.settings) }
-	for _, part := range []func() error{j.openRun, j.tokenize, checkFits, j.makeTrainer} {
+	for _, part := range []func() error{j.openRun, j.tokenize, j.checkSize, j.makeTrainer} {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
@@ -198,11 +204,33 @@ func (j *job) tokenize() error {
 	if err != nil {
 		return j.text.error(err)
 	}
+	if err := j.chooseBatch(); err != nil {
+		return err
+	}
 	j.settings.convertEpochs(len(j.training))
 	if j.resumed != nil {
 		return j.resumed.check(j.settings)
 	}
 	return j.newCheckpoint()
+}
+
+// chooseBatch settles --batch-size auto.
+func (j *job) chooseBatch() error {
+	if j.settings.Batch.BatchSize != autoBatch {
+		return nil
+	}
+	batch, err := j.demand().auto(len(j.training)/j.settings.Model.BlockSize, j.free())
+	j.settings.Batch.BatchSize = batchSize(batch)
+	return err
+}
+
+// checkSize refuses, before anything is made, what the machine cannot train.
+func (j *job) checkSize() error {
+	return j.demand().check(int(j.settings.Batch.BatchSize), j.free(), j.resumed != nil)
+}
+
+func (j *job) demand() *demand {
+	return newDemand(j.settings.config(j.tokenizer.VocabSize()), j.settings)
 }
 
 // makeTokenizer returns that of the run, or a new one.

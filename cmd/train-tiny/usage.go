@@ -21,9 +21,9 @@ func parseError(err error, app *kong.Application) error {
 	if m == nil {
 		return hintWord(err)
 	}
-	node := app.DefaultCmd
-	if parse := (*kong.ParseError)(nil); errors.As(err, &parse) && parse.Context != nil && parse.Context.Selected() != nil {
-		node = parse.Context.Selected()
+	node := selected(err)
+	if node == nil {
+		node = app.DefaultCmd
 	}
 	var names []string
 	for _, group := range node.AllFlags(true) {
@@ -34,7 +34,15 @@ func parseError(err error, app *kong.Application) error {
 	if near := nearest(m[2], names); near != "" {
 		return fmt.Errorf("unknown flag %s%s; did you mean --%s?", m[1], m[2], near)
 	}
-	return fmt.Errorf("unknown flag %s%s; train-tiny %s --help lists the flags", m[1], m[2], node.Name)
+	return fmt.Errorf("unknown flag %s%s; %s --help lists the flags", m[1], m[2], node.FullPath())
+}
+
+// selected is the command that an error of the parser is about, or nil.
+func selected(err error) *kong.Node {
+	if parse := (*kong.ParseError)(nil); errors.As(err, &parse) && parse.Context != nil {
+		return parse.Context.Selected()
+	}
+	return nil
 }
 
 // rawString sets a string to an argument as it is. The parser's own way replaces bytes that are not UTF-8,
@@ -53,6 +61,13 @@ var extraWord = regexp.MustCompile(`^unexpected argument `)
 func hintWord(err error) error {
 	if !extraWord.MatchString(err.Error()) {
 		return err
+	}
+	if node := selected(err); node != nil && len(node.Children) > 0 {
+		var names []string
+		for _, child := range node.Children {
+			names = append(names, child.Name)
+		}
+		return fmt.Errorf("%w; %s has the commands %s", err, node.Name, strings.Join(names, ", "))
 	}
 	return fmt.Errorf("%w; the commands are %s, and without one a single text is trained on", err, strings.Join(commands, ", "))
 }

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"runtime"
 	"runtime/debug"
+
+	"tinylm/internal/device/cpu"
 )
 
 // versionCmd shows the version.
@@ -11,8 +13,8 @@ type versionCmd struct{}
 
 // Run is called by the parser.
 func (versionCmd) Run(s *streams) error {
-	_, err := fmt.Fprintf(s.out, "train-tiny %s\n%s %s/%s\nGOMAXPROCS %d\n",
-		buildVersion(), runtime.Version(), runtime.GOOS, runtime.GOARCH, runtime.GOMAXPROCS(0))
+	_, err := fmt.Fprintf(s.out, "train-tiny %s\n%s %s/%s\nGOMAXPROCS %d, %s\n",
+		buildVersion(), runtime.Version(), runtime.GOOS, runtime.GOARCH, runtime.GOMAXPROCS(0), instructionsText(cpu.Default().ISA()))
 	return err
 }
 

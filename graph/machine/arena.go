@@ -1,39 +1,36 @@
 package machine
 
-import (
-	"slices"
-	"sort"
-)
+import "sort"
 
-// lifetimes finds the first and last step of every slot and who reads it, and lets results that may
-// take the memory of an input that nobody reads any more do so.
+// lifetimes finds the first and last step of every slot, and lets results that may take the memory of an input
+// that nobody reads any more do so.
 func (p *planner) lifetimes() {
 	for i, s := range p.plan.steps {
 		for _, b := range s.in {
-			r := b.root()
-			r.last = i
-			if !slices.Contains(r.readers, s) {
-				r.readers = append(r.readers, s)
-			}
+			b.root().last = i
 		}
 		for _, b := range s.out {
 			b.first, b.last = i, max(b.last, i)
 		}
 	}
 	for i, s := range p.plan.steps {
-		if s.kernel != nil && s.kernel.InPlace() && len(s.out) == 1 && mayOverwrite(s, i) {
-			from, to := s.in[0].root(), s.out[0]
-			to.base = from
-			from.last, from.keep = to.last, to.keep
-			from.readers = append(from.readers, to.readers...)
+		if s.kernel == nil || !s.kernel.InPlace() || !mayShare(s, i) {
+			continue
 		}
+		from, to := s.in[0].root(), s.out[0]
+		if to.home == external { // the memory named by Into: what is added to lies there from the start
+			from.base = to
+			continue
+		}
+		to.base = from
+		from.last, from.keep = to.last, to.keep
 	}
 }
 
-// mayOverwrite tells whether step i, the last reader of its input 0, may write its result there.
-func mayOverwrite(s *step, i int) bool {
+// mayShare tells whether step i may write its first result over its input 0: nobody reads that later.
+func mayShare(s *step, i int) bool {
 	from, to := s.in[0].root(), s.out[0]
-	if from.home != inArena || to.home != inArena || from.keep || from.last != i || from.spec.Bytes() != to.spec.Bytes() {
+	if to.unwanted || from.home != inArena || from.keep || from.last != i || from.spec.Bytes() != to.spec.Bytes() {
 		return false
 	}
 	for _, b := range s.in[1:] {
@@ -50,7 +47,7 @@ func mayOverwrite(s *step, i int) bool {
 func place(slots []*slot, steps []*step) int {
 	var todo []*slot
 	for _, s := range slots {
-		if s.home == inArena && s.base == nil && !s.unwanted {
+		if s.takesMemory() {
 			if s.keep {
 				s.last = len(steps)
 			}
@@ -78,6 +75,9 @@ func place(slots []*slot, steps []*step) int {
 	}
 	return total
 }
+
+// takesMemory tells whether a slot has memory of the arena for itself.
+func (s *slot) takesMemory() bool { return s.home == inArena && s.base == nil && !s.unwanted }
 
 // roundUp keeps every slot on a cache line of its own.
 func roundUp(bytes int) int { return (bytes + 63) &^ 63 }

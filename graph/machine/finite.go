@@ -42,7 +42,7 @@ func (m *Machine) FirstNonFinite() (string, error) {
 				continue
 			}
 			if lo, _, finite := limits(b.buffer()); !finite || math.IsInf(lo, -1) && !masked {
-				return fmt.Sprintf("%s: inputs %s", s.label, strings.Join(ranges, ", ")), nil
+				return fmt.Sprintf("%s: inputs %s", s.label(), strings.Join(ranges, ", ")), nil
 			}
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"time"
 	"unsafe"
 
 	"gorgonia.org/gorgonia"
@@ -39,6 +40,7 @@ type config struct {
 	outputs gorgonia.Nodes
 	pruned  bool
 	into    []placement
+	shares  *Machine
 }
 
 // placement is a node whose result goes into the memory of a value.
@@ -62,7 +64,8 @@ func Outputs(nodes ...*gorgonia.Node) Option {
 
 // Into computes a node into the memory of v, which has its type and shape: gradients into one flat array.
 // A node may go to several places: parameters that are added up share one gradient node. The memory must
-// not be that of another result, an input or a parameter.
+// not be that of another result, an input or a parameter. With a nil value the memory is not known yet, which is
+// enough to describe the plan.
 func Into(n *gorgonia.Node, v gorgonia.Value) Option {
 	return func(c *config) { c.into = append(c.into, placement{n, v}) }
 }
@@ -72,21 +75,41 @@ func On(d device.Device) Option {
 	return func(c *config) { c.dev = d }
 }
 
+// Sharing lets the machine put its results into the memory of another machine on the same device, if that is
+// enough for them. The two must not run at the same time, and a run of one overwrites the results of the other:
+// training and evaluation in turn.
+func Sharing(other *Machine) Option {
+	return func(c *config) { c.shares = other }
+}
+
 // New plans g, which must not change afterwards, and takes the memory that the plan needs.
 func New(g *gorgonia.ExprGraph, opts ...Option) (*Machine, error) {
 	c := newConfig(opts)
+	for _, i := range c.into {
+		if i.value == nil {
+			return nil, fmt.Errorf("machine: there is no memory for the result of %s", i.node.Name())
+		}
+	}
 	p, err := newPlan(g, c)
 	if err != nil {
 		return nil, fmt.Errorf("machine: %w", err)
 	}
 	m := &Machine{dev: c.dev, plan: p, bytes: int64(p.arenaBytes)}
-	if m.arena, err = c.dev.Alloc(p.arenaBytes); err != nil {
+	if m.arena, err = c.arena(p.arenaBytes); err != nil {
 		return nil, fmt.Errorf("machine: %w", err)
 	}
 	if err := m.bind(); err != nil {
 		return nil, fmt.Errorf("machine: %w", err)
 	}
 	return m, nil
+}
+
+// arena returns memory for so many bytes of results.
+func (c *config) arena(bytes int) (unsafe.Pointer, error) {
+	if o := c.shares; o != nil && o.dev == c.dev && o.arena != nil && o.bytes >= int64(bytes) {
+		return o.arena, nil
+	}
+	return c.dev.Alloc(bytes)
 }
 
 // Bytes returns the memory that a machine for g would hold, see [Machine.Bytes], without taking it.
@@ -142,18 +165,33 @@ func (m *Machine) bind() error {
 
 // RunAll computes the graph once. It allocates nothing unless an input was bound to another value since
 // the last run, or the graph holds operators of Gorgonia's own.
-func (m *Machine) RunAll() error {
+func (m *Machine) RunAll() error { return m.runAll(nil) }
+
+// RunTimed is RunAll, and sets took[i] to the time of step i of [Machine.Plan]; took has one element a step.
+func (m *Machine) RunTimed(took []time.Duration) error { return m.runAll(took) }
+
+func (m *Machine) runAll(took []time.Duration) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.plan == nil {
 		return errClosed
 	}
+	if n := len(m.plan.steps); took != nil && len(took) != n {
+		return fmt.Errorf("machine: %d times for %d steps", len(took), n)
+	}
 	if err := m.refresh(); err != nil {
 		return err
 	}
 	for i := range m.plan.steps {
+		var began time.Time
+		if took != nil {
+			began = time.Now()
+		}
 		if err := m.run(i); err != nil {
 			return err
+		}
+		if took != nil {
+			took[i] = time.Since(began)
 		}
 	}
 	return m.publish()
@@ -192,11 +230,11 @@ func (m *Machine) run(i int) (err error) {
 	s := m.plan.steps[i]
 	defer func() {
 		if p := recover(); p != nil {
-			err = fmt.Errorf("machine: %s: %v", s.label, p)
+			err = fmt.Errorf("machine: %s: %v", s.label(), p)
 		}
 	}()
 	if err := s.launch(); err != nil {
-		return fmt.Errorf("machine: %s: %w", s.label, err)
+		return fmt.Errorf("machine: %s: %w", s.label(), err)
 	}
 	return nil
 }
@@ -229,6 +267,6 @@ func (m *Machine) Close() error {
 
 var errClosed = errors.New("machine: it is closed")
 
-// Bytes returns the memory that the machine takes for results, without inputs, parameters and results
-// placed by Into.
+// Bytes returns the memory that the machine takes for results, its own or shared, without inputs, parameters
+// and results placed by Into.
 func (m *Machine) Bytes() int64 { return m.bytes }

@@ -195,26 +195,7 @@ func TestStockSoftMax(t *testing.T) {
 	}
 }
 
-// A NaN is traced to the node that made it.
-func TestFirstNonFinite(t *testing.T) {
-	g := gorgonia.NewGraph()
-	x, w := input(g, "x", []float64{1, 2}, 1, 2), input(g, "weights", []float64{1e300, 1e300}, 2, 1)
-	y := must(t)(graph.Linear(x, w, nil))
-	z := must(t)(graph.Linear(y, input(g, "next", []float64{1e300}, 1, 1), nil))
-	r := must(t)(graph.ReLU(z))
-	m := newMachine(t, g, machine.Outputs(r))
-	got, err := m.FirstNonFinite()
-	if err != nil || !strings.Contains(got, "linear at next") || !strings.Contains(got, "3e+300") {
-		t.Errorf("FirstNonFinite() = %q, %v; want the second product with its input's range", got, err)
-	}
-	x.Value().Data().([]float64)[0] = 1e-300
-	x.Value().Data().([]float64)[1] = 1e-300
-	if got, err := m.FirstNonFinite(); got != "" || err != nil {
-		t.Errorf("FirstNonFinite() of a finite graph = %q, %v", got, err)
-	}
-}
-
-// randomGraph builds a graph of operators that reshape, share, overwrite and add, and beside each node its
+// randomGraph builds a graph of operators that reshape, share, overwrite, add and multiply, and beside each node its
 // value computed plainly.
 func randomGraph(t *testing.T, g *gorgonia.ExprGraph, r *rand.Rand, size int) (nodes []*gorgonia.Node, want [][]float64) {
 	add := func(n *gorgonia.Node, v []float64) { nodes, want = append(nodes, n), append(want, v) }
@@ -228,7 +209,7 @@ func randomGraph(t *testing.T, g *gorgonia.ExprGraph, r *rand.Rand, size int) (n
 	for range size {
 		i, j := r.IntN(len(nodes)), r.IntN(len(nodes))
 		x, v := nodes[i], want[i]
-		switch rows, cols := x.Shape()[0], x.Shape()[1]; r.IntN(6) {
+		switch rows, cols := x.Shape()[0], x.Shape()[1]; r.IntN(8) {
 		case 0:
 			add(must(t)(graph.Reshape(x, cols, rows)), v)
 		case 1:
@@ -247,6 +228,18 @@ func randomGraph(t *testing.T, g *gorgonia.ExprGraph, r *rand.Rand, size int) (n
 				w[k] = max(v[k], 0)
 			}
 			add(must(t)(graph.ReLU(x)), w)
+		case 4, 5:
+			m := make([]float64, cols*cols)
+			for k := range m {
+				m[k] = float64(r.IntN(3) - 1)
+			}
+			w := make([]float64, len(v))
+			for k := range w {
+				for c := range cols {
+					w[k] += v[k/cols*cols+c] * m[c*cols+k%cols]
+				}
+			}
+			add(must(t)(graph.Linear(x, input(g, fmt.Sprint("m", len(nodes)), m, cols, cols), nil)), w)
 		default:
 			y := nodes[j]
 			if !x.Shape().Eq(y.Shape()) {
@@ -372,27 +365,6 @@ func leastAllocations(t *testing.T, m *machine.Machine) uint64 {
 	return least
 }
 
-// Parameters that are added up share a gradient node; each gets the gradient in its own memory.
-func TestIntoSeveralPlaces(t *testing.T) {
-	g := gorgonia.NewGraph()
-	a, b := input(g, "a", []float64{1, 2}, 2), input(g, "b", []float64{3, 4}, 2)
-	loss := must(t)(gorgonia.Sum(must(t)(gorgonia.Square(must(t)(graph.Add(a, b))))))
-	grads, err := gorgonia.Grad(loss, a, b)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if grads[0] != grads[1] {
-		t.Fatal("the two gradients are nodes of their own; the test wants one")
-	}
-	va, vb := tensor.New(tensor.WithShape(2), tensor.Of(tensor.Float64)), tensor.New(tensor.WithShape(2), tensor.Of(tensor.Float64))
-	run(t, newMachine(t, g, machine.Outputs(loss), machine.Into(grads[0], va), machine.Into(grads[1], vb)))
-	for _, v := range []*tensor.Dense{va, vb} { // 2(a+b)
-		if got := v.Float64s(); got[0] != 8 || got[1] != 12 {
-			t.Errorf("gradient %v, want [8 12]", got)
-		}
-	}
-}
-
 // A result of another graph, and a run after Close, are errors.
 func TestMisuse(t *testing.T) {
 	g, other := gorgonia.NewGraph(), gorgonia.NewGraph()
@@ -415,34 +387,26 @@ func TestMisuse(t *testing.T) {
 	}
 }
 
-// An overflow to -Inf is traced to its node; -Inf out of a mask is not taken for one.
-func TestFirstNonFiniteNegative(t *testing.T) {
-	g := gorgonia.NewGraph()
-	x, mask := input(g, "x", []float64{1, 2}, 1, 2), input(g, "mask", []float64{math.Inf(-1), 0}, 2)
-	masked := must(t)(graph.Add(x, mask))
-	p := must(t)(graph.Softmax(masked))
-	y := must(t)(graph.Linear(p, input(g, "w", []float64{0, -1e300}, 2, 1), nil))
-	z := must(t)(graph.Linear(y, input(g, "v", []float64{1e300}, 1, 1), nil))
-	m := newMachine(t, g, machine.Outputs(z))
-	if got, err := m.FirstNonFinite(); err != nil || !strings.HasPrefix(got, "linear at v") {
-		t.Errorf("FirstNonFinite() = %q, %v; want the second product", got, err)
-	}
-}
-
-// Memory that something else lives in is refused.
-func TestIntoMemoryInUse(t *testing.T) {
+// BenchmarkNode is a node's cost besides its work: the machine's own, and that of a launch.
+func BenchmarkNode(b *testing.B) {
+	const nodes = 500
 	g := gorgonia.NewGraph()
 	x := input(g, "x", []float64{1, 2}, 2)
-	y := must(t)(graph.ReLU(x))
-	z := must(t)(graph.Add(y, y))
-	v := tensor.New(tensor.WithShape(2), tensor.Of(tensor.Float64))
-	if _, err := machine.New(g, machine.Into(y, v), machine.Into(z, v)); err == nil || !strings.Contains(err.Error(), "in use") {
-		t.Errorf("two results in one place: %v; want an error", err)
+	y := x
+	for range nodes {
+		var err error
+		if y, err = graph.Add(y, x); err != nil {
+			b.Fatal(err)
+		}
 	}
-	if _, err := machine.New(g, machine.Into(z, x.Value())); err == nil || !strings.Contains(err.Error(), "in use by x") {
-		t.Errorf("a result in an input's place: %v; want an error naming it", err)
+	m, err := machine.New(g, machine.Outputs(y))
+	if err != nil {
+		b.Fatal(err)
 	}
-	if _, err := machine.New(nil); err == nil {
-		t.Error("no graph: no error")
+	for b.Loop() {
+		if err := m.RunAll(); err != nil {
+			b.Fatal(err)
+		}
 	}
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/nodes, "ns/node")
 }

@@ -8,6 +8,7 @@ import (
 	"unsafe"
 
 	"gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
 
 	"tinylm/internal/device"
 	"tinylm/internal/node"
@@ -16,6 +17,7 @@ import (
 
 // plan is a graph made ready to run: the steps in order, and where every result lies.
 type plan struct {
+	nodes      int // of the graph
 	steps      []*step
 	slots      []*slot
 	leaves     []*leaf
@@ -40,6 +42,7 @@ type slot struct {
 	ptr    unsafe.Pointer
 	offset int // in the arena
 
+	maker       *step   // nil for a leaf, a constant and a view
 	readers     []*step // of this slot or a view of it
 	first, last int     // steps that write it and read it last
 	keep        bool
@@ -58,12 +61,32 @@ func (s *slot) buffer() device.Buffer { return device.Buffer{Spec: s.spec, Ptr: 
 // step is one kernel launch, or one call of a Gorgonia operator's Do.
 type step struct {
 	node   *gorgonia.Node
-	label  string
+	near   string        // the parameter or input nearest to it
 	kernel device.Kernel // nil: stock is called
 	stock  gorgonia.Op
 	in     []*slot
 	out    []*slot
 	launch device.Launch
+
+	at    int  // place in the plan
+	fused bool // into another step: gone
+	again bool // computes once more what an earlier step computed
+}
+
+// kind names what the step computes.
+func (s *step) kind() string {
+	if s.kernel == nil {
+		return s.stock.String()
+	}
+	return s.kernel.Name()
+}
+
+// label names the step for errors: "linear at transformer.h.3.attn.c_attn.weight".
+func (s *step) label() string {
+	if s.near == "" {
+		return s.kind()
+	}
+	return s.kind() + " at " + s.near
 }
 
 // bound tells whether all memory of the step is known.
@@ -91,7 +114,7 @@ func (s *step) prepare(d device.Device) (err error) {
 		}
 	}
 	if s.launch, err = d.Prepare(s.kernel, out, in); err != nil {
-		return fmt.Errorf("%s: %w", s.label, err)
+		return fmt.Errorf("%s: %w", s.label(), err)
 	}
 	return nil
 }
@@ -139,7 +162,7 @@ type planner struct {
 	c     *config
 	need  map[*gorgonia.Node]bool
 	slots map[*gorgonia.Node][]*slot // a packed node has one for each result
-	near  map[*gorgonia.Node]string  // the parameter last met on the way to a node, for labels
+	near  map[*gorgonia.Node]string  // what is nearest to a node, for labels
 }
 
 func newPlan(g *gorgonia.ExprGraph, c *config) (*plan, error) {
@@ -154,12 +177,13 @@ func newPlan(g *gorgonia.ExprGraph, c *config) (*plan, error) {
 		return nil, err
 	}
 	p := &planner{
-		plan:  &plan{},
+		plan:  &plan{nodes: len(nodes)},
 		c:     c,
 		slots: map[*gorgonia.Node][]*slot{},
 		near:  map[*gorgonia.Node]string{},
 	}
 	p.findNeeded(nodes)
+	p.nameGradients(nodes)
 	for _, n := range nodes {
 		if p.need[n] {
 			if err := p.add(n); err != nil {
@@ -170,6 +194,9 @@ func newPlan(g *gorgonia.ExprGraph, c *config) (*plan, error) {
 	if err := p.keepOutputs(nodes); err != nil {
 		return nil, err
 	}
+	p.fuse()
+	p.advance()
+	p.recompute()
 	p.lifetimes()
 	p.plan.arenaBytes = place(p.plan.slots, p.plan.steps)
 	return p.plan, nil
@@ -239,7 +266,9 @@ func (p *planner) add(n *gorgonia.Node) error {
 		return err
 	}
 	in := node.Inputs(n)
-	p.near[n] = p.nearest(n, in)
+	if p.near[n] == "" {
+		p.near[n] = p.nearest(n, in)
+	}
 	switch op := n.Op().(type) {
 	case nil:
 		s := p.newSlot(n, spec, external)
@@ -266,20 +295,36 @@ func (p *planner) add(n *gorgonia.Node) error {
 	return p.addStock(n, in, spec)
 }
 
-// nearest names the parameter or input that a node's data passed last.
+// nameGradients puts the gradient of a parameter near that parameter.
+func (p *planner) nameGradients(nodes gorgonia.Nodes) {
+	for _, n := range nodes {
+		if d := n.Deriv(); n.Op() == nil && d != nil && p.near[d] == "" {
+			p.near[d] = n.Name()
+		}
+	}
+}
+
+// nearest names the parameter or input that a node's data passed last: a weight, or else a further input, before
+// what is nearest to the first.
 func (p *planner) nearest(n *gorgonia.Node, in gorgonia.Nodes) string {
 	if n.Op() == nil {
 		return n.Name()
 	}
-	for _, c := range in[min(1, len(in)):] {
+	if len(in) == 0 {
+		return "" // a constant
+	}
+	weights := append(slices.Clone(in[1:]), in[0])
+	for _, c := range weights {
+		if t := c.Dtype(); c.Op() == nil && (t == tensor.Float32 || t == tensor.Float64) {
+			return c.Name()
+		}
+	}
+	for _, c := range in[1:] {
 		if c.Op() == nil {
 			return c.Name()
 		}
 	}
-	if len(in) > 0 {
-		return p.near[in[0]]
-	}
-	return ""
+	return p.near[in[0]]
 }
 
 func (p *planner) newSlot(n *gorgonia.Node, spec device.Spec, h home) *slot {
@@ -292,18 +337,10 @@ func (p *planner) newSlot(n *gorgonia.Node, spec device.Spec, h home) *slot {
 // addStep appends a step whose results are new slots; of a packed node, those that no part takes stay
 // unwanted.
 func (p *planner) addStep(n *gorgonia.Node, k device.Kernel, stock gorgonia.Op, in gorgonia.Nodes, out []device.Spec) error {
-	s := &step{node: n, kernel: k, stock: stock}
-	if k != nil {
-		s.label = k.Name()
-	} else {
-		s.label = stock.String()
-	}
-	if near := p.near[n]; near != "" {
-		s.label += " at " + near
-	}
+	s := &step{node: n, near: p.near[n], kernel: k, stock: stock}
 	for _, c := range in {
 		if len(p.slots[c]) != 1 {
-			return fmt.Errorf("%s reads a packed node; take its parts", s.label)
+			return fmt.Errorf("%s reads a packed node; take its parts", s.label())
 		}
 		s.in = append(s.in, p.slots[c][0])
 	}

@@ -53,25 +53,19 @@ func (p *planner) keepOutputs(nodes gorgonia.Nodes) error {
 // placeInto makes v's memory that of the node's result. A result that is a view, a leaf or already
 // placed is copied there.
 func (p *planner) placeInto(n *gorgonia.Node, v gorgonia.Value) error {
-	b, err := value.BufferOf(v)
-	if err != nil || b.Ptr != value.Pointer(v) {
-		return fmt.Errorf("result of %s: want contiguous memory of a known type", n.Name())
-	}
-	if other := p.owner(b); other != "" {
-		return fmt.Errorf("the memory for the result of %s is in use by %s", n.Name(), other)
-	}
 	s := p.slots[n][0]
-	if b.DType != s.spec.DType || !slices.Equal(b.Shape, s.spec.Shape) {
-		return fmt.Errorf("result of %s is %v, the memory for it %v", n.Name(), s.spec, b.Spec)
+	ptr, err := p.memoryOf(n, s.spec, v)
+	if err != nil {
+		return err
 	}
 	if s.base == nil && s.home == inArena {
-		s.home, s.ptr = external, b.Ptr
+		s.home, s.ptr = external, ptr
 		return nil
 	} // a view, a leaf, or placed already
-	own := &slot{spec: s.spec, home: external, ptr: b.Ptr, keep: true}
+	own := &slot{spec: s.spec, home: external, ptr: ptr, keep: true}
 	p.plan.slots = append(p.plan.slots, own)
 	p.plan.steps = append(p.plan.steps, &step{
-		node: n, label: "copy of " + p.near[n], kernel: device.Copy{}, in: []*slot{s}, out: []*slot{own},
+		node: n, near: p.near[n], kernel: device.Copy{}, in: []*slot{s}, out: []*slot{own},
 	})
 	for _, k := range p.plan.kept {
 		if k.node == n {
@@ -79,6 +73,25 @@ func (p *planner) placeInto(n *gorgonia.Node, v gorgonia.Value) error {
 		}
 	}
 	return nil
+}
+
+// memoryOf returns the memory of v, which must be right for the result of n and nobody else's; nil when there is
+// no value.
+func (p *planner) memoryOf(n *gorgonia.Node, spec device.Spec, v gorgonia.Value) (unsafe.Pointer, error) {
+	if v == nil {
+		return nil, nil
+	}
+	b, err := value.BufferOf(v)
+	if err != nil || b.Ptr != value.Pointer(v) {
+		return nil, fmt.Errorf("result of %s: want contiguous memory of a known type", n.Name())
+	}
+	if other := p.owner(b); other != "" {
+		return nil, fmt.Errorf("the memory for the result of %s is in use by %s", n.Name(), other)
+	}
+	if b.DType != spec.DType || !slices.Equal(b.Shape, spec.Shape) {
+		return nil, fmt.Errorf("result of %s is %v, the memory for it %v", n.Name(), spec, b.Spec)
+	}
+	return b.Ptr, nil
 }
 
 // owner names whose memory b overlaps: an earlier result placed by Into, or the present value of an input.

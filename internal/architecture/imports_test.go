@@ -37,6 +37,8 @@ var rooms = map[string][]string{
 	"train":                        {"data", "graph", "graph/machine", "layers", "internal/device", "train/checkpoint", "train/generate", "train/metrics"},
 	"internal/demo":                {"data", "train/metrics"},
 	"internal/peers/opticks":       {"data", "layers", "train", "train/checkpoint"},
+	"internal/peers/steps":         {},
+	"internal/bench":               {"data", "graph", "graph/composed", "graph/machine", "internal/device", "internal/device/cpu", "internal/device/cpu/simd", "layers", "train", "train/generate"},
 	"internal/checks":              {"graph", "graph/composed", "graph/gradcheck", "layers"},
 	"internal/architecture":        {},
 }

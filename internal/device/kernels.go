@@ -129,6 +129,20 @@ type Attention struct {
 //	out: dqkv F (B, T, 3C); or dq, dk, dv
 type AttentionGrad Attention
 
+// CachedAttention is causal attention of the next T tokens of B texts on all their tokens so far, whose keys
+// and values are kept from launch to launch (incremental self-attention: Shazeer 2019). The cache has room for R texts
+// of M tokens.
+//
+//	in:  keys F (R, Heads, M, D) and values F (R, Heads, M, D), both state: the kernel writes them;
+//	     qkv F (B, T, 3C), queries then keys then values, C = Heads*D;
+//	     at int (B, 2): of each text its row of the cache, -1 for none, and the position of its first token here
+//	out: y F (B, T, C)
+//
+// Token i of text b is stored at position at[b,1]+i of row at[b,0], and its query sees positions 0..at[b,1]+i.
+// A text without a row leaves the cache alone, and its y is 0. A row outside 0..R-1, one that two texts have,
+// and a position outside 0..M-T are errors. What a text gives does not depend on the others beside it.
+type CachedAttention struct{}
+
 // ActivationKind names an activation function.
 type ActivationKind uint8
 
@@ -286,6 +300,7 @@ func (LayerNorm) Name() string        { return "layernorm" }
 func (LayerNormGrad) Name() string    { return "layernorm.grad" }
 func (Attention) Name() string        { return "attention" }
 func (AttentionGrad) Name() string    { return "attention.grad" }
+func (CachedAttention) Name() string  { return "attention.cached" }
 func (Activation) Name() string       { return "activation" }
 func (ActivationGrad) Name() string   { return "activation.grad" }
 func (Dropout) Name() string          { return "dropout" }
@@ -318,6 +333,7 @@ func (LayerNorm) InPlace() bool          { return false }
 func (k LayerNormGrad) InPlace() bool    { return k.Add }
 func (Attention) InPlace() bool          { return false }
 func (AttentionGrad) InPlace() bool      { return false }
+func (CachedAttention) InPlace() bool    { return false }
 func (Activation) InPlace() bool         { return true }
 func (ActivationGrad) InPlace() bool     { return true }
 func (Dropout) InPlace() bool            { return true }

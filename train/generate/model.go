@@ -21,19 +21,19 @@ type Model struct {
 	Path      string // directory of the checkpoint; "" for a model in memory
 	Notice    string // one line if Load read another checkpoint than the one named, which was damaged
 
-	dev     device.Device
-	mu      sync.Mutex
-	windows map[int]*window // by T
+	dev  device.Device
+	mu   sync.Mutex
+	idle *Decoder // of one text, with its graphs; nil while it is in use
 }
 
 // New returns a model that shares the weights of gpt, so that it always writes with their present values.
-// Its graphs are built when they are first needed and kept. The vocabulary of gpt must be that of tok.
+// Its graphs are built when they are first needed; those of a single text are kept. The vocabulary of gpt must be that of tok.
 func New(gpt *layers.GPT, tok data.Tokenizer) *Model {
 	return newModel(gpt, tok, machine.DefaultDevice())
 }
 
 func newModel(gpt *layers.GPT, tok data.Tokenizer, d device.Device) *Model {
-	return &Model{GPT: gpt, Tokenizer: tok, dev: d, windows: map[int]*window{}}
+	return &Model{GPT: gpt, Tokenizer: tok, dev: d}
 }
 
 // Load reads the model of a run directory (its latest checkpoint), of a checkpoint, or of a Hugging Face

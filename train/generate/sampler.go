@@ -12,8 +12,8 @@ import (
 type sampler struct {
 	opts  Options
 	rng   *rand.Rand
-	probs []float64 // (V)
-	order []int     // ids, the likeliest first
+	probs []float64   // (V)
+	kept  []candidate // that TopK and TopP leave, the likeliest first
 }
 
 // newSampler returns the sampler of one text: its random numbers are those of (seed, sample).
@@ -24,7 +24,7 @@ func newSampler(o Options) *sampler {
 // draw returns the id of the next token, given the logits (V), which must be finite.
 func (s *sampler) draw(logits []float64) (int32, error) {
 	for id, x := range logits {
-		if math.IsNaN(x) || math.IsInf(x, 0) {
+		if x-x != 0 { // NaN, or infinite
 			return 0, fmt.Errorf("the model's logit of token %d is %v: its weights are damaged, or the training that made them diverged", id, x)
 		}
 	}
@@ -69,53 +69,85 @@ func (s *sampler) probabilities(logits []float64) []float64 {
 	for id, x := range logits {
 		s.probs[id] = math.Exp((x - highest) / s.opts.Temperature)
 	}
-	for _, id := range s.removed(logits) {
-		s.probs[id] = 0
-	}
-	total := 0.0
-	for _, w := range s.probs {
-		total += w
-	}
+	s.cut(logits)
+	total := sum(s.probs)
 	for id := range s.probs {
 		s.probs[id] /= total
 	}
 	return s.probs
 }
 
-// removed returns the ids that TopK and TopP leave out, given the weights of all in s.probs.
-func (s *sampler) removed(logits []float64) []int {
-	byK, byP := s.opts.TopK > 0 && s.opts.TopK < len(logits), s.opts.TopP > 0 && s.opts.TopP < 1
-	if !byK && !byP {
-		return nil
+func sum(x []float64) float64 {
+	total := 0.0
+	for _, v := range x {
+		total += v
 	}
-	s.order = slices.Grow(s.order[:0], len(logits))[:len(logits)]
-	for i := range s.order {
-		s.order[i] = i
-	}
-	slices.SortFunc(s.order, func(a, b int) int {
-		return cmp.Or(cmp.Compare(logits[b], logits[a]), cmp.Compare(a, b))
-	})
-	keep := len(logits)
-	if byK {
-		keep = s.opts.TopK
-	}
-	if byP {
-		keep = s.reach(s.order[:keep])
-	}
-	return s.order[keep:]
+	return total
 }
 
-// reach returns how many of ids, the likeliest first, have together at least TopP of the weight of all of them.
-func (s *sampler) reach(ids []int) int {
-	total := 0.0
-	for _, id := range ids {
-		total += s.probs[id]
+// cut clears the weights, in s.probs, of the ids that TopK and TopP leave out.
+func (s *sampler) cut(logits []float64) {
+	byK, byP := s.opts.TopK > 0 && s.opts.TopK < len(logits), s.opts.TopP > 0 && s.opts.TopP < 1
+	if !byK && !byP {
+		return
 	}
+	total := sum(s.probs) // of which TopP is to be reached
+	if byK {
+		s.likeliest(logits, s.opts.TopK, 0)
+		total = 0
+		for _, c := range s.kept {
+			total += c.weight
+		}
+	} else { // All that weigh less than this have together less than 1-TopP: the others reach TopP.
+		s.likeliest(logits, len(logits), (1-s.opts.TopP)*total/float64(len(logits)))
+	}
+	if byP {
+		s.kept = s.kept[:reach(s.kept, s.opts.TopP*total)]
+	}
+	clear(s.probs)
+	for _, c := range s.kept {
+		s.probs[c.id] = c.weight
+	}
+}
+
+// candidate is a token that may be drawn.
+type candidate struct {
+	id            int
+	logit, weight float64
+}
+
+// likeliest sets s.kept to the first n ids, the likeliest first and the lower id first among equals, without those
+// that weigh less than least. It sorts now and then what is above the n-th so far, and so seldom much.
+func (s *sampler) likeliest(logits []float64, n int, least float64) {
+	s.kept = s.kept[:0]
+	bar := math.Inf(-1) // the logit of the n-th so far
+	for id, x := range logits {
+		if x <= bar || s.probs[id] < least {
+			continue
+		}
+		if s.kept = append(s.kept, candidate{id, x, s.probs[id]}); len(s.kept) >= 2*n {
+			s.sort()
+			s.kept = s.kept[:n]
+			bar = s.kept[n-1].logit
+		}
+	}
+	s.sort()
+	s.kept = s.kept[:min(n, len(s.kept))]
+}
+
+func (s *sampler) sort() {
+	slices.SortFunc(s.kept, func(a, b candidate) int {
+		return cmp.Or(cmp.Compare(b.logit, a.logit), cmp.Compare(a.id, b.id))
+	})
+}
+
+// reach returns how many of the first candidates have together at least that weight.
+func reach(kept []candidate, weight float64) int {
 	sum := 0.0
-	for i, id := range ids {
-		if sum += s.probs[id]; sum >= s.opts.TopP*total {
+	for i, c := range kept {
+		if sum += c.weight; sum >= weight {
 			return i + 1
 		}
 	}
-	return len(ids)
+	return len(kept)
 }

@@ -3,6 +3,8 @@ package generate
 import (
 	"fmt"
 	"math"
+	"math/rand/v2"
+	"sort"
 	"strings"
 	"testing"
 )
@@ -51,6 +53,48 @@ func TestProbabilities(t *testing.T) {
 			if len(got) != len(c.want) || math.Abs(got[i]-c.want[i]) > 1e-9 || (got[i] == 0) != (c.want[i] == 0) {
 				t.Errorf("%+v of %v: %v, want %v", c.opts, c.logits, got, c.want)
 				break
+			}
+		}
+	}
+}
+
+// TestProbabilitiesSorted compares with sorting all of a large vocabulary with many ties.
+func TestProbabilitiesSorted(t *testing.T) {
+	r := rand.New(rand.NewPCG(2, 3))
+	for n := range 300 {
+		logits := make([]float64, 1+r.IntN(500))
+		for i := range logits {
+			logits[i] = math.Round(r.NormFloat64()*10) / (1 + 9*r.Float64())
+			if n%2 == 0 {
+				logits[i] = math.Round(logits[i])
+			}
+		}
+		o := Options{Temperature: 0.3 + 2*r.Float64(), TopK: []int{0, 1 + r.IntN(len(logits)), 3}[n%3], TopP: []float64{0, r.Float64()}[n/3%2]}
+		order := make([]int, len(logits))
+		for i := range order {
+			order[i] = i
+		}
+		sort.SliceStable(order, func(i, j int) bool { return logits[order[i]] > logits[order[j]] })
+		if o.TopK > 0 {
+			order = order[:min(o.TopK, len(order))]
+		}
+		weight := func(id int) float64 { return math.Exp((logits[id] - logits[order[0]]) / o.Temperature) }
+		all, want := 0.0, make([]float64, len(logits))
+		for _, id := range order {
+			all += weight(id)
+		}
+		kept := 0.0
+		for _, id := range order {
+			if o.TopP > 0 && kept >= o.TopP*all {
+				break
+			}
+			want[id] = weight(id)
+			kept += want[id]
+		}
+		got := newSampler(o).probabilities(logits)
+		for id := range want {
+			if math.Abs(got[id]-want[id]/kept) > 1e-12 || (got[id] == 0) != (want[id] == 0) {
+				t.Fatalf("%+v of %d logits: probability %v of token %d, want %v", o, len(logits), got[id], id, want[id]/kept)
 			}
 		}
 	}

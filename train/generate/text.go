@@ -35,26 +35,73 @@ func (m *Model) Text(ctx context.Context, prompt string, o Options) (string, err
 // What the prompt holds that the vocabulary lacks is a *data.UnknownCharError or *data.NotUTF8Error. See
 // Tokens for the end of the text, an empty prompt and a long one.
 func (m *Model) WriteText(ctx context.Context, w io.Writer, prompt string, o Options) (Result, error) {
-	if err := o.Validate(); err != nil {
-		return Result{}, err
-	}
-	ids, err := m.Tokenizer.Encode([]byte(prompt))
-	if err != nil {
-		return Result{}, fmt.Errorf("prompt: %w", err)
-	}
-	r := Result{PromptTokens: len(ids)}
-	text := stopper{w: w, stop: o.Stop}
-	for id, err := range m.Tokens(ctx, ids, o) {
+	r, err := m.WriteTexts(ctx, []Request{{Prompt: prompt, Options: o, W: w}})
+	return r[0], err
+}
+
+// Request is one of several texts to write.
+type Request struct {
+	Prompt  string
+	Options Options
+	W       io.Writer
+	Done    func() error // called when the text has ended; may be nil
+}
+
+// WriteTexts is WriteText for several texts, which arise at once: one pass over the weights gives each of them its
+// next token, so that many take little longer than one. Every text is the one that WriteText writes. The results
+// are those of the requests; with an error they tell what was written until then.
+func (m *Model) WriteTexts(ctx context.Context, requests []Request) ([]Result, error) {
+	results := make([]Result, len(requests))
+	prompts := make([][]int32, len(requests))
+	for i, q := range requests {
+		if err := q.Options.Validate(); err != nil {
+			return results, err
+		}
+		ids, err := m.Tokenizer.Encode([]byte(q.Prompt))
 		if err != nil {
-			return r, cmp.Or(err, text.end())
+			return results, fmt.Errorf("prompt: %w", err)
 		}
-		r.Cropped = max(0, len(ids)+r.NewTokens-m.GPT.Config.Context)
-		r.NewTokens++
-		if stopped, err := text.add(m.Tokenizer.TokenBytes(id)); stopped || err != nil {
-			return r, err
+		prompts[i] = ids
+	}
+	size := m.together()
+	for from := 0; from < len(requests); from += size {
+		to := min(len(requests), from+size)
+		if err := m.writeTogether(ctx, requests[from:to], prompts[from:to], results[from:to]); err != nil {
+			return results, err
 		}
 	}
-	return r, text.end()
+	return results, nil
+}
+
+// together returns how many texts are written at once: more would no longer be bound by reading the weights, or
+// their caches take more than a gibibyte.
+func (m *Model) together() int {
+	const most, memory = 32, 1 << 30
+	return int(max(1, min(most, memory/m.GPT.Config.CacheBytes(1))))
+}
+
+func (m *Model) writeTogether(ctx context.Context, requests []Request, prompts [][]int32, results []Result) error {
+	options, texts := make([]Options, len(requests)), make([]stopper, len(requests))
+	for i, q := range requests {
+		options[i], texts[i] = q.Options, stopper{w: q.W, stop: q.Options.Stop}
+		results[i].PromptTokens = len(prompts[i])
+	}
+	err := m.draw(ctx, prompts, options, func(t token) (more bool, err error) {
+		r := &results[t.text]
+		r.Cropped = max(0, r.PromptTokens+r.NewTokens-t.seen)
+		r.NewTokens++
+		stopped, err := texts[t.text].add(m.Tokenizer.TokenBytes(t.id))
+		return !stopped, err
+	}, func(text int) error {
+		if err := texts[text].end(); err != nil || requests[text].Done == nil {
+			return err
+		}
+		return requests[text].Done()
+	})
+	for i := range texts { // what they hold back when an error cut them off
+		err = cmp.Or(err, texts[i].end())
+	}
+	return err
 }
 
 // stopper writes a text up to the first stop string. It holds back what may be the beginning of one, or

@@ -11,31 +11,55 @@ import (
 // before an end-of-text token, after MaxNewTokens, or with an error: of the options, a *data.IDError for
 // the prompt, or ctx.Err().
 //
-// The model sees the last Context tokens of prompt and new tokens together; see Result.Cropped. An empty
-// prompt stands for a newline, or for the token of id 0 if the vocabulary has no newline: end-of-text,
-// which starts a text in other programs, does not occur in the text that a model learns here.
+// The model sees the last Context tokens of the prompt. When prompt and new tokens are more than that together,
+// its window slides by half of it at a time; see Decoder and Result.Cropped. An empty prompt stands for a
+// newline, or for the token of id 0 if the vocabulary has no newline: end-of-text, which starts a text in other
+// programs, does not occur in the text that a model learns here.
 func (m *Model) Tokens(ctx context.Context, prompt []int32, o Options) iter.Seq2[int32, error] {
 	return func(yield func(int32, error) bool) {
-		seen, err := m.begin(prompt, o)
-		if err != nil {
+		left := false
+		err := m.draw(ctx, [][]int32{prompt}, []Options{o}, func(t token) (bool, error) {
+			left = !yield(t.id, nil)
+			return !left, nil
+		}, func(int) error { return nil })
+		if err != nil && !left {
 			yield(0, err)
-			return
-		}
-		s := newSampler(o)
-		for range o.MaxNewTokens {
-			id, err := m.next(ctx, seen, s)
-			if err == nil && int(id) == m.Tokenizer.EndOfText() {
-				return
-			}
-			if !yield(id, err) || err != nil {
-				return
-			}
-			seen = slide(seen, id)
 		}
 	}
 }
 
-// begin checks the input and returns the tokens that the model sees first, with room for as many as it can see.
+// token is one that was drawn.
+type token struct {
+	text int // from 0
+	id   int32
+	seen int // tokens before it that the model saw
+}
+
+// draw draws the tokens of several texts at once, each with its own options and its own random numbers: one run of
+// the model gives every text its next token. each takes the tokens as they come and tells whether its text is to
+// go on; ended is told of a text that does not.
+func (m *Model) draw(ctx context.Context, prompts [][]int32, options []Options,
+	each func(token) (more bool, err error), ended func(text int) error) error {
+	g, err := m.newGroup(prompts, options)
+	if err != nil {
+		return err
+	}
+	defer m.giveBack(g.decoder)
+	for g.going() {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if err := g.run(); err != nil {
+			return err
+		}
+		if err := g.drawNext(each, ended); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// begin checks the input and returns the prompt, or what stands for an empty one.
 func (m *Model) begin(prompt []int32, o Options) ([]int32, error) {
 	if err := o.Validate(); err != nil {
 		return nil, err
@@ -49,10 +73,9 @@ func (m *Model) begin(prompt []int32, o Options) ([]int32, error) {
 		}
 	}
 	if len(prompt) == 0 {
-		prompt = []int32{m.start()}
+		return []int32{m.start()}, nil
 	}
-	limit := m.GPT.Config.Context
-	return append(make([]int32, 0, limit), prompt[max(0, len(prompt)-limit):]...), nil
+	return prompt, nil
 }
 
 // start returns the token that stands for an empty prompt.
@@ -63,21 +86,25 @@ func (m *Model) start() int32 {
 	return 0
 }
 
-func (m *Model) next(ctx context.Context, seen []int32, s *sampler) (int32, error) {
-	if err := ctx.Err(); err != nil {
-		return 0, err
+// take returns a decoder of so many texts: the idle one, or a new one.
+func (m *Model) take(texts int) (*Decoder, error) {
+	m.mu.Lock()
+	d := m.idle
+	if texts == 1 {
+		m.idle = nil
 	}
-	logits, err := m.logits(seen)
-	if err != nil {
-		return 0, err
+	m.mu.Unlock()
+	if texts == 1 && d != nil {
+		return d, nil
 	}
-	return s.draw(logits)
+	return m.NewDecoder(texts)
 }
 
-// slide appends id, after dropping the first token if there is no room.
-func slide(seen []int32, id int32) []int32 {
-	if len(seen) == cap(seen) {
-		seen = seen[:copy(seen, seen[1:])]
+// giveBack keeps a decoder of one text for the next.
+func (m *Model) giveBack(d *Decoder) {
+	if len(d.texts) == 1 {
+		m.mu.Lock()
+		m.idle = d
+		m.mu.Unlock()
 	}
-	return append(seen, id)
 }

@@ -6,6 +6,7 @@ import (
 	"unsafe"
 
 	"tinylm/internal/device"
+	"tinylm/internal/device/cpu/simd"
 )
 
 // activation is a function and its gradient over vectors of one length. y may be x, and dx dy.
@@ -26,6 +27,22 @@ func activationOf[F float](k device.Kernel, kind device.ActivationKind) (activat
 	return activation[F]{}, fmt.Errorf("cpu: %s: no activation function %d", k.Name(), kind)
 }
 
+// activationOn is activationOf with the device's vector kernels where it has them.
+func activationOn[F float](d *Device, k device.Kernel, kind device.ActivationKind) (activation[F], error) {
+	f, err := activationOf[F](k, kind)
+	set := vectors[F](d)
+	if err != nil || set == nil {
+		return f, err
+	}
+	v := map[device.ActivationKind]simd.Activation{
+		device.ReLU: set.ReLU, device.GELUTanh: set.GELUTanh, device.GELUExact: set.GELUExact,
+	}[kind]
+	return activation[F]{
+		func(y, x []F) { v.Value(len(x), address(y), address(x)) },
+		func(dx, dy, x []F) { v.Grad(len(x), address(dx), address(dy), address(x)) },
+	}, nil
+}
+
 func prepareActivation[F float](d *Device, k device.Activation, out, in []device.Buffer) (device.Launch, error) {
 	if err := checkCount(k, out, in, 1, 1); err != nil {
 		return nil, err
@@ -36,7 +53,7 @@ func prepareActivation[F float](d *Device, k device.Activation, out, in []device
 	if err := checkShape(k, "y", out[0], in[0].Shape...); err != nil {
 		return nil, err
 	}
-	f, err := activationOf[F](k, k.Kind)
+	f, err := activationOn[F](d, k, k.Kind)
 	if err != nil {
 		return nil, err
 	}
@@ -59,7 +76,7 @@ func prepareActivationGrad[F float](d *Device, k device.ActivationGrad, out, in 
 	if err := checkShape(k, "dx", out[0], in[1].Shape...); err != nil {
 		return nil, err
 	}
-	f, err := activationOf[F](k, k.Kind)
+	f, err := activationOn[F](d, k, k.Kind)
 	if err != nil {
 		return nil, err
 	}

@@ -69,16 +69,3 @@ func TestActivationsKeepNaN(t *testing.T) {
 		}
 	}
 }
-
-func BenchmarkActivation(b *testing.B) {
-	const n = 768 * 512
-	x, y := filled[float32](n), filled[float32](n)
-	for name, kind := range map[string]device.ActivationKind{"relu": device.ReLU, "tanh": device.GELUTanh, "exact": device.GELUExact} {
-		b.Run(name, func(b *testing.B) {
-			benchLaunch(b, n, device.Activation{Kind: kind}, []device.Buffer{y}, []device.Buffer{x})
-		})
-		b.Run(name+"/grad", func(b *testing.B) {
-			benchLaunch(b, n, device.ActivationGrad{Kind: kind}, []device.Buffer{y}, []device.Buffer{x, x})
-		})
-	}
-}

@@ -16,6 +16,7 @@ type Device struct {
 	mu      sync.Mutex // held while a kernel runs: the pool and the scratch are shared
 	pool    *pool
 	scratch [][]byte // per worker, as large as the neediest kernel prepared so far
+	shared  []byte   // the same, for all workers together
 	vector  *simd.Set
 }
 
@@ -69,7 +70,8 @@ func vectors[F float](d *Device) *simd.Set {
 	return d.vector
 }
 
-// Alloc returns zeroed Go memory, aligned to 64 bytes.
+// Alloc returns zeroed Go memory, aligned to 64 bytes; a large one to huge pages, and of such where the
+// system has them: products read many rows at once, each of which would need a page of its own.
 func (d *Device) Alloc(bytes int) (unsafe.Pointer, error) {
 	if bytes < 0 {
 		return nil, fmt.Errorf("cpu: cannot allocate %d bytes", bytes)
@@ -77,11 +79,21 @@ func (d *Device) Alloc(bytes int) (unsafe.Pointer, error) {
 	return aligned(bytes), nil
 }
 
+const hugePage = 2 << 20
+
 func aligned(bytes int) unsafe.Pointer {
-	const align = 64
+	align := 64
+	if bytes >= hugePage/2 {
+		align = hugePage
+		bytes = roundUp(bytes, align)
+	}
 	mem := make([]byte, bytes+align)
-	p := unsafe.Pointer(unsafe.SliceData(mem))
-	return unsafe.Add(p, (align-int(uintptr(p)%align))%align)
+	from := (align - int(uintptr(unsafe.Pointer(unsafe.SliceData(mem)))%uintptr(align))) % align
+	mem = mem[from : from+bytes]
+	if align == hugePage {
+		adviseHuge(mem)
+	}
+	return unsafe.Pointer(unsafe.SliceData(mem))
 }
 
 // reserve makes the scratch memory of every worker hold at least bytes. Called by Prepare.
@@ -95,10 +107,36 @@ func (d *Device) reserve(bytes int) {
 	}
 }
 
+// ScratchBytes returns the scratch memory of all workers together.
+func (d *Device) ScratchBytes() int64 {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	var n int64
+	for _, s := range d.scratch {
+		n += int64(len(s))
+	}
+	return n
+}
+
+// reserveShared makes the scratch memory that the workers share hold at least bytes. Called by Prepare.
+func (d *Device) reserveShared(bytes int) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if len(d.shared) < bytes {
+		d.shared = unsafe.Slice((*byte)(aligned(bytes)), bytes)
+	}
+}
+
 // scratchOf returns a worker's scratch memory as elements of T; it holds what was reserved, with
 // whatever the kernel before left in it. Called inside a kernel.
 func scratchOf[T float](d *Device, worker int) []T {
-	s := d.scratch[worker]
+	return elements[T](d.scratch[worker])
+}
+
+// sharedOf is scratchOf for the memory that the workers share.
+func sharedOf[T float](d *Device) []T { return elements[T](d.shared) }
+
+func elements[T float](s []byte) []T {
 	var z T
 	return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(s))), len(s)/int(unsafe.Sizeof(z)))
 }

@@ -23,16 +23,9 @@ func prepareCrossEntropy[F float](d *Device, k device.CrossEntropy, out, in []de
 	); err != nil {
 		return nil, err
 	}
-	e := &crossEntropy[F]{
-		k:      k,
-		v:      logits.Shape[len(logits.Shape)-1],
-		logits: device.Slice[F](logits), targets: indicesOf(targets),
-		loss: device.Slice[F](loss), count: device.Slice[F](count), lse: device.Slice[F](lse),
-		losses: make([]float64, targets.Len()),
-	}
-	e.size = rowsPerChunk(8 * e.v)
-	check := checkTargets(k, e.targets, k.IgnoreIndex, e.v)
-	return inTurn(check, d.parallel(chunksOf(len(e.losses), e.size), e.rows), e.total), nil
+	e := newCrossEntropy[F](d, k, k, logits, targets, loss, count)
+	e.lse = device.Slice[F](lse)
+	return e.launch(d), nil
 }
 
 // checkLogits checks logits and their targets.
@@ -46,10 +39,12 @@ func checkLogits[F float](k device.Kernel, logits, targets device.Buffer) error 
 	return nil
 }
 
-// crossEntropy is a bound CrossEntropy.
+// crossEntropy is a bound CrossEntropy, or the losses of a CrossEntropyBoth.
 type crossEntropy[F float] struct {
+	name device.Kernel // as errors call it
 	k    device.CrossEntropy
 	v    int // classes
+	exp  exponentials[F]
 	size int // rows of a chunk
 
 	logits  []F
@@ -57,27 +52,54 @@ type crossEntropy[F float] struct {
 
 	loss, count, lse []F // nil when not wanted
 
-	losses []float64 // of each row; 0 where ignored
+	losses  []float64 // of each row; 0 where ignored
+	counted int       // targets that are not ignored
 }
 
-// checkTargets returns a Launch that reports the first target that is neither ignored nor in 0..v-1.
-func checkTargets(k device.Kernel, targets indices, ignore, v int) device.Launch {
-	return func() error {
-		for i := range targets.len() {
-			if t := targets.at(i); t != ignore && (t < 0 || t >= v) {
-				return targets.errOutside(k, "target", i, v)
-			}
-		}
-		return nil
+func newCrossEntropy[F float](d *Device, name device.Kernel, k device.CrossEntropy, logits, targets, loss, count device.Buffer) *crossEntropy[F] {
+	v, exp := logits.Shape[len(logits.Shape)-1], exponentialsOn[F](d)
+	return &crossEntropy[F]{
+		name: name, k: k, v: v, exp: exp, size: rowsPerChunk(exp.cost * v),
+		logits: device.Slice[F](logits), targets: indicesOf(targets),
+		loss: device.Slice[F](loss), count: device.Slice[F](count),
+		losses: make([]float64, targets.Len()),
 	}
+}
+
+// launch computes the losses.
+func (e *crossEntropy[F]) launch(d *Device) device.Launch {
+	return inTurn(e.begin, d.parallel(chunksOf(len(e.losses), e.size), e.rows), e.total)
+}
+
+// begin checks and counts the targets.
+func (e *crossEntropy[F]) begin() (err error) {
+	e.counted, err = countTargets(e.name, e.targets, e.k.IgnoreIndex, e.v)
+	return err
+}
+
+// countTargets returns the number of targets that are not ignored; the first of them that is not in 0..v-1
+// is an error.
+func countTargets(k device.Kernel, targets indices, ignore, v int) (int, error) {
+	counted := 0
+	for i := range targets.len() {
+		t := targets.at(i)
+		if t == ignore {
+			continue
+		}
+		if t < 0 || t >= v {
+			return 0, targets.errOutside(k, "target", i, v)
+		}
+		counted++
+	}
+	return counted, nil
 }
 
 func (e *crossEntropy[F]) rows(chunk, _ int) {
 	from, to := chunkRange(chunk, e.size, len(e.losses))
 	for r := from; r < to; r++ {
 		x := e.logits[r*e.v : (r+1)*e.v]
-		shift := shiftOf(x)
-		log := math.Log(expSum(x, shift))
+		shift := e.exp.shift(x)
+		log := math.Log(e.exp.sum(x, shift))
 		e.losses[r] = 0
 		if t := e.targets.at(r); t != e.k.IgnoreIndex {
 			e.losses[r] = log - float64(x[t]-shift)
@@ -90,21 +112,18 @@ func (e *crossEntropy[F]) rows(chunk, _ int) {
 
 // total adds up the losses of the rows.
 func (e *crossEntropy[F]) total() error {
-	sum, n := 0.0, 0
-	for r, l := range e.losses {
+	sum := 0.0
+	for _, l := range e.losses {
 		sum += l
-		if e.targets.at(r) != e.k.IgnoreIndex {
-			n++
-		}
 	}
-	if e.k.Mean && n > 0 {
-		sum /= float64(n)
+	if e.k.Mean && e.counted > 0 {
+		sum /= float64(e.counted)
 	}
 	if e.loss != nil {
 		e.loss[0] = F(sum)
 	}
 	if e.count != nil {
-		e.count[0] = F(n)
+		e.count[0] = F(e.counted)
 	}
 	return nil
 }
@@ -128,8 +147,13 @@ func prepareCrossEntropyGrad[F float](d *Device, k device.CrossEntropyGrad, out,
 	xs, at, lses := device.Slice[F](logits), indicesOf(targets), device.Slice[F](lse)
 	counts, up, dxs := device.Slice[F](count), device.Slice[F](dloss), device.Slice[F](dlogits)
 	_, v := splitLast(logits.Shape)
-	check := checkTargets(k, at, k.IgnoreIndex, v)
-	return inTurn(check, d.eachRow(dlogits, 8, func(r, from, to int) {
+	var name device.Kernel = k // once: a launch allocates nothing
+	check := func() error {
+		_, err := countTargets(name, at, k.IgnoreIndex, v)
+		return err
+	}
+	exp := exponentialsOn[F](d)
+	return inTurn(check, d.eachRow(dlogits, exp.cost, func(r, from, to int) {
 		dx := dxs[from:to]
 		if at.at(r) == k.IgnoreIndex {
 			clear(dx)
@@ -139,17 +163,15 @@ func prepareCrossEntropyGrad[F float](d *Device, k device.CrossEntropyGrad, out,
 		if k.Mean {
 			scale /= counts[0]
 		}
-		crossEntropyGradRow(dx, xs[from:to], at.at(r), lses[r], scale)
+		exp.crossEntropyGrad(dx, xs[from:to], at.at(r), lses[r], scale)
 	})), nil
 }
 
-// crossEntropyGradRow sets dx = (softmax(x) - onehot(target)) * scale. Dividing by the sum of
-// exp(x-lse), which is nearly 1, takes out the rounding of lse. dx may be x.
-func crossEntropyGradRow[F float](dx, x []F, target int, lse, scale F) {
-	sum := expRow(dx, x, lse)
-	inv := F(1 / sum)
-	for i, p := range dx {
-		dx[i] = F(p*inv) * scale
-	}
+// crossEntropyGrad sets dx = (softmax(x) - onehot(target)) * scale. Dividing by the sum of
+// exp(x-shift), which is nearly 1 when shift is log(sum(exp(x))), takes out the rounding of shift. dx may be x.
+func (e exponentials[F]) crossEntropyGrad(dx, x []F, target int, shift, scale F) (sum float64) {
+	sum = e.row(dx, x, shift)
+	e.scale(dx, F(float64(scale)/sum))
 	dx[target] -= scale
+	return sum
 }

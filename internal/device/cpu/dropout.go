@@ -6,11 +6,12 @@ import (
 	"tinylm/internal/device"
 )
 
-// dropoutPart is how many factors a worker draws at a time.
-const dropoutPart = 1024
-
 func prepareDropout[F float](d *Device, k device.Dropout, out, in []device.Buffer) (device.Launch, error) {
-	if err := checkCount(k, out, in, 1, 2); err != nil {
+	inputs := 2
+	if k.Residual {
+		inputs++
+	}
+	if err := checkCount(k, out, in, 1, inputs); err != nil {
 		return nil, err
 	}
 	x, y := in[0], out[0] // (B, S...)
@@ -22,20 +23,31 @@ func prepareDropout[F float](d *Device, k device.Dropout, out, in []device.Buffe
 		return nil, err
 	}
 	xs, ys := device.Slice[F](x), device.Slice[F](y)
-	if keep == nil {
-		return d.parallel(chunksOf(len(ys), chunkLen), func(chunk, _ int) {
-			from, to := chunkRange(chunk, chunkLen, len(ys))
-			copy(ys[from:to], xs[from:to])
-		}), nil
+	var residual []F // nil without one
+	if k.Residual {
+		if err := cmp.Or(checkFloat[F](k, in[2]), checkShape(k, "residual", in[2], x.Shape...)); err != nil {
+			return nil, err
+		}
+		residual = device.Slice[F](in[2])
 	}
-	d.reserve(dropoutPart * x.DType.Size())
-	return d.parallel(chunksOf(len(ys), dropoutPart), func(chunk, worker int) {
-		from, to := chunkRange(chunk, dropoutPart, len(ys))
-		f := scratchOf[F](d, worker)[:to-from]
-		keep.flat(f, from, sampleSize(x.Shape))
-		xs, ys := xs[from:to], ys[from:to]
-		for i, f := range f {
-			ys[i] = xs[i] * f
+	if keep == nil {
+		if residual == nil {
+			return d.eachChunk(len(ys), func(from, to int) { copy(ys[from:to], xs[from:to]) }), nil
+		}
+		add := adding[F](d)
+		return d.eachChunk(len(ys), func(from, to int) { add(ys[from:to], xs[from:to], residual[from:to]) }), nil
+	}
+	keep.on(d)
+	size := sampleSize(x.Shape)
+	return d.eachChunk(len(ys), func(from, to int) {
+		for from < to {
+			n := min(to-from, size-from%size)
+			var r []F
+			if residual != nil {
+				r = residual[from:][:n]
+			}
+			keep.apply(ys[from:][:n], xs[from:][:n], r, from/size, from%size)
+			from += n
 		}
 	}), nil
 }
@@ -49,27 +61,22 @@ func prepareKeepMask[F float](d *Device, k device.KeepMask, out, in []device.Buf
 	if err != nil {
 		return nil, err
 	}
-	f := device.Slice[F](mask)
-	return d.parallel(chunksOf(len(f), dropoutPart), func(chunk, _ int) {
-		from, to := chunkRange(chunk, dropoutPart, len(f))
-		if keep != nil {
-			keep.flat(f[from:to], from, sampleSize(mask.Shape))
+	f, size := device.Slice[F](mask), sampleSize(mask.Shape)
+	keep.on(d)
+	return d.eachChunk(len(f), func(from, to int) {
+		if keep == nil {
+			for i := from; i < to; i++ {
+				f[i] = 1
+			}
 			return
 		}
-		for i := from; i < to; i++ {
-			f[i] = 1
+		for from < to {
+			n := min(to-from, size-from%size)
+			keep.factors(f[from:][:n], from/size, from%size)
+			from += n
 		}
 	}), nil
 }
 
 // sampleSize returns the elements of one sample of (B, S...).
 func sampleSize(shape []int) int { return product(shape[min(1, len(shape)):]) }
-
-// flat fills f with the factors of the elements from, from+1, ... of a batch of samples of size elements.
-func (k *keeper[F]) flat(f []F, from, size int) {
-	for len(f) > 0 {
-		n := min(len(f), size-from%size)
-		k.factors(f[:n], from/size, from%size)
-		f, from = f[n:], from+n
-	}
-}

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"tinylm/internal/device"
+	"tinylm/internal/device/cpu/simd"
 )
 
 func dropped[F float](t *testing.T, k device.Dropout, x device.Buffer, rng ...int64) []F {
@@ -69,6 +70,45 @@ func TestDropoutCounters(t *testing.T) {
 	}
 	half := bufOf[float64]([]int{2, 65}, constant(2*65, 1)...)
 	wantSame(t, append(dropped[float64](t, k, half, -3, 9, 0), dropped[float64](t, k, half, -3, 9, 2)...), all)
+}
+
+// TestFactorsFromAnywhere compares parts of a sample, drawn from any first element on, with the whole in plain Go.
+func TestFactorsFromAnywhere(t *testing.T) {
+	const n, sample = 300, 3
+	k := device.Dropout{P: 0.4, Site: 5}
+	rng := device.Of([]int64{7, -8, 1 << 40})
+	whole, x, residual := make([]float32, n), make([]float32, n), make([]float32, n)
+	plain, err := newKeeper[float32](k, k.P, k.Site, n, rng)
+	if err != nil {
+		t.Fatal(err)
+	}
+	plain.factors(whole, sample, 0)
+	for i := range x {
+		x[i], residual[i] = float32(i)-150.3, float32(i%7)+0.1
+	}
+	everySet(t, func(t *testing.T, set *simd.Set) {
+		keep, err := newKeeper[float32](k, k.P, k.Site, n, rng)
+		if err != nil {
+			t.Fatal(err)
+		}
+		keep.on(NewWith(1, set))
+		for first := range 9 {
+			for _, length := range []int{1, 2, 3, 4, 5, 16, 31, 64, 65, n - first} {
+				part, want := make([]float32, length), whole[first:][:length]
+				keep.factors(part, sample, first)
+				wantSame(t, part, want)
+				kept, added := make([]float32, length), make([]float32, length)
+				for i, f := range want {
+					kept[i] = x[first+i] * f
+					added[i] = kept[i] + residual[first+i]
+				}
+				keep.apply(part, x[first:][:length], nil, sample, first)
+				wantSame(t, part, kept)
+				keep.apply(part, x[first:][:length], residual[first:][:length], sample, first)
+				wantSame(t, part, added)
+			}
+		}
+	})
 }
 
 func agreement(a, b []float64) float64 {

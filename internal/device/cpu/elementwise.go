@@ -29,11 +29,12 @@ func prepareAdd[F float](d *Device, k device.Add, out, in []device.Buffer) (devi
 		return nil, err
 	}
 	a, b, y := device.Slice[F](in[0]), device.Slice[F](in[1]), device.Slice[F](out[0])
+	add := adding[F](d)
 	return d.eachChunk(len(a), func(from, to int) {
 		for from < to {
 			n := len(b) - from%len(b) // b ends here and starts again
 			n = min(n, to-from)
-			addVectors(y[from:][:n], a[from:][:n], b[from%len(b):][:n])
+			add(y[from:][:n], a[from:][:n], b[from%len(b):][:n])
 			from += n
 		}
 	}), nil
@@ -47,6 +48,18 @@ func addVectors[F float](y, a, b []F) {
 	}
 }
 
+// adding returns addVectors, or the vector kernel that does the same.
+func adding[F float](d *Device) func(y, a, b []F) {
+	set := vectors[F](d)
+	if set == nil {
+		return addVectors[F]
+	}
+	return func(y, a, b []F) { set.Add(len(y), address(y), address(a), address(b)) }
+}
+
+// copyChunk is the bytes that a worker copies at a time.
+const copyChunk = 1 << 16
+
 // prepareCopy copies bytes, so that it serves all types.
 func prepareCopy(d *Device, k device.Copy, out, in []device.Buffer) (device.Launch, error) {
 	if err := checkCount(k, out, in, 1, 1); err != nil {
@@ -59,7 +72,8 @@ func prepareCopy(d *Device, k device.Copy, out, in []device.Buffer) (device.Laun
 		return nil, errShapes(k, "the numbers of elements differ", in[0], out[0])
 	}
 	x, y := bytesOf(in[0]), bytesOf(out[0])
-	return d.eachChunk(len(x), func(from, to int) {
+	return d.parallel(chunksOf(len(x), copyChunk), func(chunk, _ int) {
+		from, to := chunkRange(chunk, copyChunk, len(x))
 		copy(y[from:to], x[from:to])
 	}), nil
 }

@@ -27,32 +27,58 @@ func prepareEmbedding[F float](d *Device, k device.Embedding, out, in []device.B
 }
 
 func prepareEmbeddingGrad[F float](d *Device, k device.EmbeddingGrad, out, in []device.Buffer) (device.Launch, error) {
-	if err := checkCount(k, out, in, 1, 2); err != nil {
+	base, in, err := takeBase[F](k, k.Add, out, in, 1, 2)
+	if err != nil {
 		return nil, err
 	}
 	ids, dy, dtable := in[0], in[1], out[0] // (S...), (S..., C), (V, C)
 	if err := checkTable[F](k, "dy", dtable, ids, dy); err != nil {
 		return nil, err
 	}
-	v, c := dtable.Shape[0], dtable.Shape[1]
-	at, dys, dts := indicesOf(ids), device.Slice[F](dy), device.Slice[F](dtable)
-	// A chunk owns a range of the vocabulary and looks through all ids, so each row is summed in the
-	// order of the ids whatever the ranges are.
-	size := chunksOf(v, embeddingRanges)
-	return inTurn(checkIDs(k, at, v), d.parallel(chunksOf(len(dts), size*c), func(chunk, _ int) {
-		from, to := chunkRange(chunk, size, v)
-		clear(dts[from*c : to*c])
-		for i := range at.len() {
-			if id := at.at(i); id >= from && id < to {
-				g := dts[id*c : (id+1)*c]
-				addVectors(g, g, dys[i*c:(i+1)*c])
-			}
-		}
-	})), nil
+	g := &embeddingGrad[F]{
+		ids: indicesOf(ids), c: dtable.Shape[1], add: adding[F](d),
+		dy: device.Slice[F](dy), dtable: device.Slice[F](dtable), base: device.Slice[F](base),
+	}
+	steps := []device.Launch{checkIDs(k, g.ids, dtable.Shape[0])}
+	if base.Ptr == nil || base.Ptr != dtable.Ptr {
+		steps = append(steps, d.parallel(chunksOf(len(g.dtable), tableChunk), g.begin))
+	}
+	return inTurn(append(steps, d.parallel(chunksOf(g.c, embeddingColumns), g.part))...), nil
 }
 
-// embeddingRanges is the number of parts of the vocabulary whose gradients are summed in parallel.
-const embeddingRanges = 16
+const (
+	tableChunk       = 1 << 20 // elements of the table that are set at a time
+	embeddingColumns = 64      // columns that are summed at a time
+)
+
+// embeddingGrad is a bound EmbeddingGrad.
+type embeddingGrad[F float] struct {
+	ids indices
+	c   int // columns
+	add func(y, a, b []F)
+
+	dy, dtable []F
+	base       []F // nil: zeros
+}
+
+// begin sets a chunk of the table to the base.
+func (g *embeddingGrad[F]) begin(chunk, _ int) {
+	from, to := chunkRange(chunk, tableChunk, len(g.dtable))
+	if g.base == nil {
+		clear(g.dtable[from:to])
+	} else {
+		copy(g.dtable[from:to], g.base[from:to])
+	}
+}
+
+// part adds some columns of all rows, in the order of the ids.
+func (g *embeddingGrad[F]) part(part, _ int) {
+	from, to := chunkRange(part, embeddingColumns, g.c)
+	for i := range g.ids.len() {
+		row := g.dtable[g.ids.at(i)*g.c:][from:to]
+		g.add(row, row, g.dy[i*g.c:][from:to])
+	}
+}
 
 // checkTable checks a table, the ids of its rows, and the rows, called what.
 func checkTable[F float](k device.Kernel, what string, table, ids, rows device.Buffer) error {

@@ -46,17 +46,3 @@ func TestExpLimits(t *testing.T) {
 		t.Errorf("exp(1.0) = %v, want %v", got, math.E)
 	}
 }
-
-func BenchmarkExp32(b *testing.B) {
-	x := make([]float32, 1024)
-	for i := range x {
-		x[i] = float32(i) * -0.05
-	}
-	y := make([]float32, len(x))
-	b.SetBytes(int64(len(x)) * 4)
-	for range b.N {
-		for i, v := range x {
-			y[i] = exp(v)
-		}
-	}
-}

@@ -29,13 +29,18 @@ func rowMajor[F float](data []F, n int, trans bool) operand[F] {
 	return operand[F]{data, n, 1}
 }
 
-// gemm is a series of equal products C (M, N) = A (M, K) · B (K, N) + bias (N).
+// gemm is a series of equal products C (M, N) = (start (M, N) + bias (N) + f(A) (M, K) · h(B) (K, N)) * g'(at)
+// with what is not given left out.
 type gemm[F float] struct {
 	m, n, k int
 	count   int        // products; each operand's matrices lie one after the other
 	a, b    operand[F] // b by (column, k)
-	bias    []F        // nil: none
 	c       []F
+
+	start, bias    []F                 // nil: none; start may be c
+	inputA, inputB func(y, x []F)      // f and h; nil: none
+	slope          func(dx, dy, x []F) // multiplies dy by g'(x); nil: none
+	at             []F                 // (M, N)
 
 	tileM, tileN int
 	rows, cols   int // tiles of one product
@@ -83,12 +88,7 @@ func (g *gemm[F]) tile(c []F, a, b operand[F], i0, j0 int, scratch []F) {
 	m, n := min(g.tileM, g.m-i0), min(g.tileN, g.n-j0)
 	c = c[i0*g.n+j0:]
 	for i := range m {
-		row := c[i*g.n:][:n]
-		if g.bias == nil {
-			clear(row)
-		} else {
-			copy(row, g.bias[j0:])
-		}
+		g.begin(c[i*g.n:][:n], i0+i, j0)
 	}
 	for k0 := 0; k0 < g.k; k0 += blockK {
 		k := min(blockK, g.k-k0)
@@ -96,6 +96,12 @@ func (g *gemm[F]) tile(c []F, a, b operand[F], i0, j0 int, scratch []F) {
 		packedB := scratch[g.tileM*k:][:roundUp(n, panelB)*k]
 		pack2(packedA, a, i0, m, k0, k)
 		pack4(packedB, b, j0, n, k0, k)
+		if g.inputA != nil {
+			g.inputA(packedA, packedA)
+		}
+		if g.inputB != nil {
+			g.inputB(packedB, packedB)
+		}
 		for i := 0; i < m; i += panelA {
 			pa := packedA[i*k:][:panelA*k]
 			for j := 0; j < n; j += panelB {
@@ -103,6 +109,29 @@ func (g *gemm[F]) tile(c []F, a, b operand[F], i0, j0 int, scratch []F) {
 				var sums [panelA * panelB]F
 				multiplyPanels(pa, pb, &sums)
 				addSums(c[i*g.n+j:], g.n, min(panelA, m-i), min(panelB, n-j), &sums)
+			}
+		}
+	}
+	if g.slope != nil {
+		for i := range m {
+			row := c[i*g.n:][:n]
+			g.slope(row, row, g.at[(i0+i)*g.n+j0:][:n])
+		}
+	}
+}
+
+// begin sets a part of row i of C, from column j on, to what the sums begin with.
+func (g *gemm[F]) begin(row []F, i, j int) {
+	switch {
+	case g.start == nil && g.bias == nil:
+		clear(row)
+	case g.start == nil:
+		copy(row, g.bias[j:])
+	default:
+		copy(row, g.start[i*g.n+j:])
+		if g.bias != nil {
+			for x, v := range g.bias[j:][:len(row)] {
+				row[x] += v
 			}
 		}
 	}

@@ -24,26 +24,43 @@ func prepareLayerNorm[F float](d *Device, k device.LayerNorm, out, in []device.B
 	); err != nil {
 		return nil, err
 	}
-	xs, w, b := device.Slice[F](x), device.Slice[F](weight), device.Slice[F](bias)
-	ys, means, rstds := device.Slice[F](y), device.Slice[F](mean), device.Slice[F](rstd)
-	size := rowsPerChunk(4 * c)
-	return d.parallel(chunksOf(n, size), func(chunk, _ int) {
-		from, to := chunkRange(chunk, size, n)
-		for r := from; r < to; r++ {
-			x := xs[r*c : (r+1)*c]
-			m := meanOf(x)
-			rs := F(rstdOf(k, variance(x, m)))
-			if means != nil {
-				means[r] = m
-			}
-			if rstds != nil {
-				rstds[r] = rs
-			}
-			if ys != nil {
-				normalizeRow(ys[r*c:(r+1)*c], x, w, b, m, rs)
-			}
+	l := &layerNorm[F]{
+		norm: k, n: n, c: c, x: device.Slice[F](x), weight: device.Slice[F](weight), bias: device.Slice[F](bias),
+		y: device.Slice[F](y), mean: device.Slice[F](mean), rstd: device.Slice[F](rstd),
+	}
+	if set := vectors[F](d); set != nil && !k.StdPlusEps {
+		return l.onVectors(d, set), nil
+	}
+	l.size = rowsPerChunk(4 * c)
+	return d.parallel(chunksOf(n, l.size), l.rows), nil
+}
+
+// layerNorm is a bound LayerNorm.
+type layerNorm[F float] struct {
+	norm device.LayerNorm
+	n, c int
+	size int // rows of a chunk
+
+	x, weight, bias []F
+	y, mean, rstd   []F // nil when not wanted
+}
+
+func (l *layerNorm[F]) rows(chunk, _ int) {
+	from, to := chunkRange(chunk, l.size, l.n)
+	for r := from; r < to; r++ {
+		x := l.x[r*l.c : (r+1)*l.c]
+		mean := meanOf(x)
+		rstd := F(rstdOf(l.norm, variance(x, mean)))
+		if l.mean != nil {
+			l.mean[r] = mean
 		}
-	}), nil
+		if l.rstd != nil {
+			l.rstd[r] = rstd
+		}
+		if l.y != nil {
+			normalizeRow(l.y[r*l.c:(r+1)*l.c], x, l.weight, l.bias, mean, rstd)
+		}
+	}
 }
 
 // meanOf returns the mean of x, summed in float64 so that a row of equal values has exactly that mean.
@@ -95,10 +112,11 @@ func normalizeRow[F float](y, x, weight, bias []F, mean, rstd F) {
 }
 
 // normChunks bounds the partial sums that LayerNormGrad keeps of dweight and dbias.
-const normChunks = 64
+const normChunks = 32
 
 func prepareLayerNormGrad[F float](d *Device, k device.LayerNormGrad, out, in []device.Buffer) (device.Launch, error) {
-	if err := checkCount(k, out, in, 3, 5); err != nil {
+	base, in, err := takeBase[F](k, k.Add, out, in, 3, 5)
+	if err != nil {
 		return nil, err
 	}
 	x, weight, mean, rstd, dy := in[0], in[1], in[2], in[3], in[4] // (N..., C), (C), (N), (N), (N..., C)
@@ -119,8 +137,11 @@ func prepareLayerNormGrad[F float](d *Device, k device.LayerNormGrad, out, in []
 	g := &layerNormGrad[F]{
 		norm: device.LayerNorm{Eps: k.Eps, StdPlusEps: k.StdPlusEps}, n: n, c: c,
 		x: device.Slice[F](x), weight: device.Slice[F](weight), mean: device.Slice[F](mean),
-		rstd: device.Slice[F](rstd), dy: device.Slice[F](dy),
+		rstd: device.Slice[F](rstd), dy: device.Slice[F](dy), base: device.Slice[F](base),
 		dx: device.Slice[F](dx), dweight: device.Slice[F](dweight), dbias: device.Slice[F](dbias),
+	}
+	if set := vectors[F](d); set != nil && !k.StdPlusEps {
+		return g.onVectors(d, set), nil
 	}
 	g.size = max(rowsPerChunk(8*c), chunksOf(n, normChunks))
 	chunks := chunksOf(n, g.size)
@@ -128,7 +149,7 @@ func prepareLayerNormGrad[F float](d *Device, k device.LayerNormGrad, out, in []
 		return d.parallel(chunks, g.rows), nil
 	}
 	g.partial = make([]F, chunks*2*c)
-	return inTurn(d.parallel(chunks, g.rows), d.parallel(chunksOf(c, normColumns), g.fold)), nil
+	return inTurn(d.parallel(chunks, g.rows), d.parallel(chunksOf(c, foldColumns), g.fold)), nil
 }
 
 // layerNormGrad is a bound LayerNormGrad.
@@ -138,6 +159,7 @@ type layerNormGrad[F float] struct {
 	size int // rows of a chunk
 
 	x, weight, mean, rstd, dy []F
+	base                      []F // nil when dx is not added to it
 	dx, dweight, dbias        []F // nil when not wanted
 
 	partial []F // (chunks, 2, C): dweight and dbias of each chunk; nil when neither is wanted
@@ -158,7 +180,11 @@ func (g *layerNormGrad[F]) rows(chunk, _ int) {
 			addNormed(dw, db, x, dy, g.mean[r], g.rstd[r])
 		}
 		if g.dx != nil {
-			g.row(g.dx[r*g.c:(r+1)*g.c], x, dy, g.mean[r], g.rstd[r])
+			var base []F
+			if g.base != nil {
+				base = g.base[r*g.c : (r+1)*g.c]
+			}
+			g.row(g.dx[r*g.c:(r+1)*g.c], base, x, dy, g.mean[r], g.rstd[r])
 		}
 	}
 }
@@ -172,10 +198,11 @@ func addNormed[F float](dw, db, x, dy []F, mean, rstd F) {
 	}
 }
 
-// row sets dx = rstd*(g - mean(g) - h*slope*mean(g*h)) where g = dy*weight and h is x normalised.
+// row sets dx = rstd*(g - mean(g) - h*slope*mean(g*h)) where g = dy*weight and h is x normalised, plus base
+// unless that is nil.
 // slope is 1, or with StdPlusEps 1/(std*rstd): there rstd changes otherwise with the deviation. Where
 // the deviation is 0, h is 0 and there is no such term.
-func (g *layerNormGrad[F]) row(dx, x, dy []F, mean, rstd F) {
+func (g *layerNormGrad[F]) row(dx, base, x, dy []F, mean, rstd F) {
 	w := g.weight[:len(x)]
 	dx, dy = dx[:len(x)], dy[:len(x)]
 	var sum, dot float64
@@ -193,16 +220,17 @@ func (g *layerNormGrad[F]) row(dx, x, dy []F, mean, rstd F) {
 	sub, slope := F(sum/c), F(dot/c)
 	for i, x := range x {
 		h := (x - mean) * rstd
-		dx[i] = rstd * (F(dy[i]*w[i]) - sub - F(h*slope))
+		v := F(rstd * (F(dy[i]*w[i]) - sub - F(h*slope)))
+		if base != nil {
+			v += base[i]
+		}
+		dx[i] = v
 	}
 }
 
-// normColumns is the number of columns that a worker adds up at a time.
-const normColumns = 256
-
 // fold adds up the parts of dweight and dbias of some columns, in the order of the chunks.
 func (g *layerNormGrad[F]) fold(chunk, _ int) {
-	from, to := chunkRange(chunk, normColumns, g.c)
+	from, to := chunkRange(chunk, foldColumns, g.c)
 	for half, sum := range [][]F{g.dweight, g.dbias} {
 		if sum == nil {
 			continue

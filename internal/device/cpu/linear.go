@@ -8,6 +8,9 @@ import (
 
 // launch plans g and returns the Launch that computes it.
 func (g *gemm[F]) launch(d *Device) device.Launch {
+	if set := vectors[F](d); set != nil && g.k > 0 {
+		return newVectorGemm(d, any(g).(*gemm[float32]), set.Products).launch()
+	}
 	chunks, scratch := g.plan()
 	d.reserve(scratch)
 	return d.parallel(chunks, func(chunk, worker int) { g.chunk(chunk, scratchOf[F](d, worker)) })
@@ -51,8 +54,10 @@ func prepareMatMul[F float](d *Device, k device.MatMul, out, in []device.Buffer)
 
 func prepareLinear[F float](d *Device, k device.Linear, out, in []device.Buffer) (device.Launch, error) {
 	inputs := 2
-	if k.Bias {
-		inputs = 3
+	for _, asked := range []bool{k.Bias, k.Residual, k.Slope != 0} {
+		if asked {
+			inputs++
+		}
 	}
 	if err := checkCount(k, out, in, 1, inputs); err != nil {
 		return nil, err
@@ -81,40 +86,90 @@ func prepareLinear[F float](d *Device, k device.Linear, out, in []device.Buffer)
 		b: rowMajor(device.Slice[F](w), w.Shape[1], !k.TransW),
 		c: device.Slice[F](y),
 	}
-	if k.Bias {
-		if err := checkShape(k, "the bias", in[2], to); err != nil {
-			return nil, err
-		}
-		g.bias = device.Slice[F](in[2])
+	if err := g.fuse(k, y.Shape, in[2:]); err != nil {
+		return nil, err
 	}
 	return g.launch(d), nil
 }
 
+// fuse takes the inputs of k beside x and w, and its functions; shape is y's.
+func (g *gemm[F]) fuse(k device.Linear, shape []int, more []device.Buffer) error {
+	take := func(what string, shape ...int) ([]F, error) {
+		b := more[0]
+		more = more[1:]
+		return device.Slice[F](b), checkShape(k, what, b, shape...)
+	}
+	var err error
+	if k.Bias {
+		if g.bias, err = take("the bias", g.n); err != nil {
+			return err
+		}
+	}
+	if k.Residual {
+		if g.start, err = take("the residual", shape...); err != nil {
+			return err
+		}
+	}
+	if k.Slope != 0 {
+		if g.at, err = take("the slope's input", shape...); err != nil {
+			return err
+		}
+		f, err := activationOf[F](k, k.Slope)
+		if err != nil {
+			return err
+		}
+		g.slope = f.grad
+	}
+	g.inputA, err = inputOf[F](k, k.Input)
+	return err
+}
+
+// inputOf returns the function that a product applies to what it reads; nil for none.
+func inputOf[F float](k device.Kernel, kind device.ActivationKind) (func(y, x []F), error) {
+	if kind == 0 {
+		return nil, nil
+	}
+	f, err := activationOf[F](k, kind)
+	return f.apply, err
+}
+
 func prepareLinearWeightGrad[F float](d *Device, k device.LinearWeightGrad, out, in []device.Buffer) (device.Launch, error) {
-	if err := checkCount(k, out, in, 1, 2); err != nil {
+	inputs := 2
+	if k.Add {
+		inputs = 3
+	}
+	if err := checkCount(k, out, in, 1, inputs); err != nil {
 		return nil, err
 	}
-	x, dy, dw := in[0], in[1], out[0]
-	if err := checkFloat[F](k, x, dy, dw); err != nil {
+	if err := checkFloat[F](k, slices.Concat(in, out)...); err != nil {
 		return nil, err
 	}
+	x, dy, dw := in[inputs-2], in[inputs-1], out[0]
 	n := len(x.Shape) - 1
 	if n < 0 || len(dy.Shape) != n+1 || !slices.Equal(x.Shape[:n], dy.Shape[:n]) {
 		return nil, errShapes(k, "x and dy differ in a leading axis", x, dy)
 	}
-	if k.TransW { // dw = dyᵀ·x
-		x, dy = dy, x
-	}
-	rows, from := splitLast(x.Shape)
-	_, to := splitLast(dy.Shape)
-	if err := checkShape(k, "dw", dw, from, to); err != nil {
+	input, err := inputOf[F](k, k.Input)
+	if err != nil {
 		return nil, err
 	}
-	g := &gemm[F]{
-		m: from, n: to, k: rows, count: 1,
-		a: rowMajor(device.Slice[F](x), from, true),
-		b: rowMajor(device.Slice[F](dy), to, true),
-		c: device.Slice[F](dw),
+	g := &gemm[F]{count: 1, c: device.Slice[F](dw), inputA: input}
+	if k.TransW { // dw = dyᵀ·x
+		x, dy = dy, x
+		g.inputA, g.inputB = nil, input
+	}
+	g.k, g.m = splitLast(x.Shape)
+	_, g.n = splitLast(dy.Shape)
+	if err := checkShape(k, "dw", dw, g.m, g.n); err != nil {
+		return nil, err
+	}
+	g.a = rowMajor(device.Slice[F](x), g.m, true)
+	g.b = rowMajor(device.Slice[F](dy), g.n, true)
+	if k.Add {
+		if err := checkShape(k, "base", in[0], g.m, g.n); err != nil {
+			return nil, err
+		}
+		g.start = device.Slice[F](in[0])
 	}
 	return g.launch(d), nil
 }

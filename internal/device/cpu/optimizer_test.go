@@ -71,11 +71,3 @@ func TestAdamWNeedsItsStateInPlace(t *testing.T) {
 		t.Errorf("error %v, want %s", err, want)
 	}
 }
-
-func BenchmarkAdamW(b *testing.B) {
-	const n = 1 << 20
-	w, m, v, g := filled[float32](n), filled[float32](n), device.Of(make([]float32, n)), filled[float32](n)
-	hyper := device.Of([]float64{1e-3, 0.1, 1, 1})
-	benchLaunch(b, n, device.AdamW{Beta1: 0.9, Beta2: 0.95, Eps: 1e-8},
-		[]device.Buffer{w, m, v}, []device.Buffer{w, m, v, g, hyper})
-}

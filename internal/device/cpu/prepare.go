@@ -63,6 +63,8 @@ func prepare[F float](d *Device, k device.Kernel, out, in []device.Buffer) (devi
 		return prepareAttention[F](d, k, out, in)
 	case device.AttentionGrad:
 		return prepareAttentionGrad[F](d, k, out, in)
+	case device.CachedAttention:
+		return prepareCachedAttention[F](d, k, out, in)
 	case device.Activation:
 		return prepareActivation[F](d, k, out, in)
 	case device.ActivationGrad:
@@ -79,6 +81,8 @@ func prepare[F float](d *Device, k device.Kernel, out, in []device.Buffer) (devi
 		return prepareCrossEntropy[F](d, k, out, in)
 	case device.CrossEntropyGrad:
 		return prepareCrossEntropyGrad[F](d, k, out, in)
+	case device.CrossEntropyBoth:
+		return prepareCrossEntropyBoth[F](d, k, out, in)
 	case device.Add:
 		return prepareAdd[F](d, k, out, in)
 	case device.Transpose:

@@ -17,6 +17,9 @@ func prepareSumLeading[F float](d *Device, k device.SumLeading, out, in []device
 	if !isSuffix(y.Shape, x.Shape) {
 		return nil, errShapes(k, "the second is not the end of the first", x, y)
 	}
+	if set, c := vectors[F](d), y.Len(); set != nil && c >= leastColumns {
+		return newColumnSums(d, set, device.Slice[F](y), device.Slice[F](x), c), nil
+	}
 	shape := slices.Clone(x.Shape)
 	for a := range len(x.Shape) - len(y.Shape) {
 		shape[a] = 1
@@ -70,10 +73,10 @@ func sumColumns[F float](d *Device, y, x []F, kept, summed view) device.Launch {
 		for p := from; p < to; p++ {
 			run, col := p/parts, p%parts*sumWidth
 			out := y[run*n:][col:min(col+sumWidth, n)]
-			in := x[outer.offset(run)+col:]
+			at := outer.offset(run) + col
 			var sums [sumWidth]float64
 			for t := range terms {
-				addWide(&sums, in[summed.offset(t):][:len(out)])
+				addWide(&sums, x[at+summed.offset(t):][:len(out)])
 			}
 			for i := range out {
 				out[i] = F(sums[i])
@@ -167,8 +170,12 @@ func prepareSumSquares[F float](d *Device, k device.SumSquares, out, in []device
 	}
 	x, y := device.Slice[F](in[0]), device.Slice[float64](out[0])
 	parts := make([]float64, chunksOf(len(x), chunkLen))
+	sum := sumSquares[F]
+	if set := vectors[F](d); set != nil {
+		sum = func(x []F) float64 { return set.SumSquares(len(x), address(x)) }
+	}
 	squares := d.eachChunk(len(x), func(from, to int) {
-		parts[from/chunkLen] = sumSquares(x[from:to])
+		parts[from/chunkLen] = sum(x[from:to])
 	})
 	return inTurn(squares, func() error {
 		y[0] = sumRun(parts)

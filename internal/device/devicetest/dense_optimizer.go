@@ -79,6 +79,11 @@ func denseErrors() []Case {
 		{device.RowMax{}, list(empty(2, 3)), list(empty(2)), "[2], want [2 1]"},
 		{device.OneHot{}, list(ids(2)), list(empty(3, 5)), "[2] and [3 5]"},
 		{device.OneHot{}, list(empty(2)), list(empty(2, 5)), "want a buffer of int32 or int64"},
+		{device.LayerNormGrad{Add: true}, list(empty(3, 2), empty(2, 3), empty(3), empty(2), empty(2), empty(2, 3)),
+			list(empty(2, 3), empty(3), empty(3)), "base has shape [3 2], want [2 3]"},
+		{device.LayerNormGrad{Add: true}, list(empty(2, 3), empty(3), empty(2), empty(2), empty(2, 3)),
+			list(empty(2, 3), empty(3), empty(3)), "6 inputs and 3 outputs, got 5 and 3"},
+		{device.EmbeddingGrad{Add: true}, list(empty(4, 3), ids(2), empty(2, 3)), list(empty(5, 3)), "base has shape [4 3], want [5 3]"},
 		{device.SumSquares{}, list(empty(2)), list(of(device.Float64, []int{1})), "[1], want []"},
 	} {
 		c := Case{Name: fmt.Sprintf("error %d", len(cases)), Kernel: c.kernel, In: c.in, Out: c.out, PrepareErr: c.err}

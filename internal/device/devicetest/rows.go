@@ -11,7 +11,7 @@ import (
 // rowCases are the kernels that work on rows: of a table, of the last axis, of attention's scores.
 func rowCases() []Case {
 	return slices.Concat(embeddingCases(), layerNormCases(), softmaxCases(), crossEntropyCases(),
-		dropoutCases(), attentionCases(), rowErrors())
+		dropoutCases(), attentionCases(), cachedCases(), rowErrors())
 }
 
 // whole returns integers from 0 to limit-1, of type typ.
@@ -33,7 +33,6 @@ func embeddingCases() []Case {
 		{1, 1, []int{1}}, {5, 3, []int{7}}, {7, 16, []int{2, 9}}, {100, 65, []int{3, 5, 2}}, {3, 130, []int{200}}, {4, 2, []int{}},
 	} {
 		typ := []device.DType{device.Int32, device.Int64}[i%2]
-		n := device.Spec{Shape: s.ids}.Len()
 		ids := whole(uint64(i), typ, s.v, s.ids...)
 		rows := append(slices.Clone(s.ids), s.c)
 		cases = append(cases, Case{
@@ -55,19 +54,34 @@ func embeddingCases() []Case {
 			In:     []Tensor{ids, random(2, rows...)},
 			Out:    []Tensor{empty(s.v, s.c)},
 			Ref: func(in [][]float64) [][]float64 {
-				dtable := make([]float64, s.v*s.c)
-				for i := range n * s.c {
-					dtable[int(in[0][i/s.c])*s.c+i%s.c] += in[1][i]
-				}
-				return [][]float64{dtable}
+				return [][]float64{embeddingGradRef(make([]float64, s.v*s.c), s.c, in[0], in[1])}
+			},
+		}, Case{
+			Name:   fmt.Sprintf("%dx%d%v added", s.v, s.c, s.ids),
+			Kernel: device.EmbeddingGrad{Add: true},
+			In:     []Tensor{random(3, s.v, s.c), ids, random(2, rows...)},
+			Out:    []Tensor{empty(s.v, s.c)},
+			Ref: func(in [][]float64) [][]float64 {
+				return [][]float64{embeddingGradRef(slices.Clone(in[0]), s.c, in[1], in[2])}
 			},
 		})
 	}
 	return cases
 }
 
-// rowShapes are shapes (N..., last) of single elements, odd lengths, and many rows.
-var rowShapes = [][]int{{1}, {7}, {1, 1}, {3, 2}, {2, 3, 5}, {9, 64}, {2, 2, 65}, {150, 130}, {4, 1003}}
+// embeddingGradRef adds the rows of dy to those of dtable that the ids name.
+func embeddingGradRef(dtable []float64, c int, ids, dy []float64) []float64 {
+	for i, v := range dy {
+		dtable[int(ids[i/c])*c+i%c] += v
+	}
+	return dtable
+}
+
+// rowShapes are shapes (N..., last) of single elements, odd lengths, lengths around those of vectors, and many rows.
+var rowShapes = [][]int{
+	{1}, {7}, {1, 1}, {3, 2}, {2, 3, 5}, {9, 64}, {2, 2, 65}, {150, 130}, {4, 1003},
+	{3, 8}, {2, 15}, {2, 16}, {3, 17}, {2, 31}, {2, 33}, {2, 63},
+}
 
 func split(shape []int) (rows, last int) {
 	last = shape[len(shape)-1]
@@ -76,8 +90,9 @@ func split(shape []int) (rows, last int) {
 
 func layerNormCases() []Case {
 	var cases []Case
+	odd := [][]int{{5, 15}, {5, 16}, {6, 17}, {3, 31}, {3, 33}, {2, 63}, {700, 24}, {0, 20}}
 	for _, k := range []device.LayerNorm{{Eps: 1e-5}, {Eps: 1e-6, StdPlusEps: true}} {
-		for _, shape := range rowShapes {
+		for _, shape := range slices.Concat(rowShapes, odd) {
 			n, c := split(shape)
 			x, w, b, dy := random(1, shape...), random(2, c), random(3, c), random(4, shape...)
 			for i := range x.Data {
@@ -102,6 +117,18 @@ func layerNormCases() []Case {
 				In:     []Tensor{x, w, of(0, []int{n}, stats[1]...), of(0, []int{n}, stats[2]...), dy},
 				Out:    []Tensor{empty(shape...), empty(c), empty(c)},
 				Ref:    func(in [][]float64) [][]float64 { return layerNormGradRef(k, c, in[0], in[1], in[4]) },
+			}, Case{
+				Name:   name + " added",
+				Kernel: device.LayerNormGrad{Eps: k.Eps, StdPlusEps: k.StdPlusEps, Add: true},
+				In:     []Tensor{random(5, shape...), x, w, of(0, []int{n}, stats[1]...), of(0, []int{n}, stats[2]...), dy},
+				Out:    []Tensor{empty(shape...), empty(c), empty(c)},
+				Ref: func(in [][]float64) [][]float64 {
+					ref := layerNormGradRef(k, c, in[1], in[2], in[5])
+					for i, v := range in[0] {
+						ref[0][i] += v
+					}
+					return ref
+				},
 			})
 		}
 	}
@@ -256,7 +283,7 @@ func softmaxGradRef(log bool, v int, dy, y []float64) []float64 {
 
 func crossEntropyCases() []Case {
 	var cases []Case
-	for i, shape := range rowShapes {
+	for i, shape := range append(rowShapes, []int{2, 9001}) {
 		for _, mean := range []bool{false, true} {
 			k := device.CrossEntropy{IgnoreIndex: -100, Mean: mean}
 			n, v := split(shape)
@@ -285,6 +312,15 @@ func crossEntropyCases() []Case {
 				Out:    []Tensor{empty(shape...)},
 				Ref: func(in [][]float64) [][]float64 {
 					return [][]float64{crossEntropyGradRef(k, v, in[0], in[1], in[4][0])}
+				},
+			}, Case{
+				Name:   name,
+				Kernel: device.CrossEntropyBoth(k),
+				In:     []Tensor{logits, targets, of(0, nil, 0.75)},
+				Out:    []Tensor{empty(shape...), empty(), empty()},
+				Ref: func(in [][]float64) [][]float64 {
+					f := ref(in)
+					return [][]float64{crossEntropyGradRef(k, v, in[0], in[1], in[2][0]), f[0], f[1]}
 				},
 			})
 		}

@@ -40,7 +40,8 @@ func rngOf(seed, step, first int64) Tensor {
 
 func dropoutCases() []Case {
 	var cases []Case
-	for i, shape := range [][]int{{}, {5}, {1, 1}, {3, 7}, {2, 3, 5}, {4, 64}, {2, 1, 1027}, {3000, 1}} {
+	for i, shape := range [][]int{{}, {5}, {1, 1}, {3, 7}, {2, 3, 5}, {4, 64}, {2, 1, 1027}, {3000, 1},
+		{3, 15}, {3, 16}, {2, 17}, {2, 31}, {2, 33}, {5, 66}, {2, 9001}} {
 		for _, p := range []float64{0, 0.1, 0.5, 0.999} {
 			rng := rngOf(int64(i)<<33-7, 12+int64(i), int64(i)<<32-1)
 			n := device.Spec{Shape: shape}.Len()
@@ -66,6 +67,18 @@ func dropoutCases() []Case {
 					y := slices.Clone(in[0])
 					for i, f := range mask(in[1]) {
 						y[i] *= f
+					}
+					return [][]float64{y}
+				},
+			}, Case{
+				Name:   name + ",residual",
+				Kernel: device.Dropout{P: p, Site: 3, Residual: true},
+				In:     []Tensor{random(1, shape...), rng, random(2, shape...)},
+				Out:    []Tensor{empty(shape...)},
+				Ref: func(in [][]float64) [][]float64 {
+					y := slices.Clone(in[2])
+					for i, f := range mask(in[1]) {
+						y[i] += in[0][i] * f
 					}
 					return [][]float64{y}
 				},
@@ -109,11 +122,17 @@ func rowErrors() []Case {
 			list{empty(), empty(), empty(2)}, list{random(1, 2, 3), of(device.Int64, []int{2}, -100, 3)}),
 		launch("target of the gradient", device.CrossEntropyGrad{IgnoreIndex: -100}, "target -1 at position [1] is outside 0..2",
 			list{x}, list{random(1, 2, 3), of(device.Int64, []int{2}, -100, -1), random(1, 2), of(0, nil, 1), of(0, nil, 1)}),
+		launch("target of both", device.CrossEntropyBoth{IgnoreIndex: -100}, "crossentropy.both: target 3 at position [0] is outside 0..2",
+			list{x, empty(), empty()}, list{random(1, 2, 3), of(device.Int64, []int{2}, 3, -100), of(0, nil, 1)}),
+		prepare("dlogits", device.CrossEntropyBoth{}, "dlogits has shape [3 2], want [2 3]",
+			list{empty(3, 2), empty(), empty()}, list{x, of(device.Int64, []int{2}), empty()}),
 		prepare("probability", device.Dropout{P: 1}, "probability 1 is outside [0, 1)", list{x}, list{x, rng}),
 		prepare("negative probability", device.KeepMask{P: -0.5}, "probability -0.5 is outside [0, 1)", list{x}, list{rng}),
 		prepare("no probability", device.Dropout{P: math.NaN()}, "probability NaN is outside [0, 1)", list{x}, list{x, rng}),
 		prepare("probability", device.Attention{P: 1.5}, "probability 1.5 is outside [0, 1)", list{}, list{x, x, x, rng}),
 		prepare("numbers", device.Dropout{P: 0.5}, "rng has shape [2], want [3]", list{x}, list{x, of(device.Int64, []int{2})}),
+		prepare("residual", device.Dropout{P: 0.5, Residual: true}, "residual has shape [3 2], want [2 3]", list{x}, list{x, rng, empty(3, 2)}),
+		prepare("no residual", device.Dropout{Residual: true}, "takes 3 inputs and 1 outputs, got 2 and 1", list{x}, list{x, rng}),
 		prepare("mask", device.Attention{Mask: device.BoolMask}, "mask of shape [5 4] does not fit scores of shape [2 3 4 5]",
 			list{empty(2, 3, 4, 6), empty(2, 3, 4, 2)}, list{empty(2, 3, 4, 6), empty(2, 3, 5, 6), empty(2, 3, 5, 6), of(device.Bool, []int{5, 4})}),
 		prepare("keys", device.AttentionGrad{}, "[2 3 4 6] and [2 3 5 7]",

@@ -38,6 +38,9 @@ type Case struct {
 	Exact bool
 	// Shared is the number of outputs that are always the same buffers as the inputs of equal index.
 	Shared int
+	// State is the number of inputs, the first ones, that the kernel writes: memory that outlives a launch.
+	// Ref gives what they hold then after the outputs. A second launch writes the same again.
+	State int
 
 	// PrepareErr and LaunchErr, when not empty, are parts of the error that Prepare or the launch must
 	// give; Ref is then unused.
@@ -73,8 +76,8 @@ func Same(t *testing.T, devices ...device.Device) {
 				for i, d := range devices[1:] {
 					b := c.bind(t, d, typ, nil, false)
 					b.launch(t)
-					for o := range b.out {
-						if !bytes.Equal(b.out[o].bytes(), first.out[o].bytes()) {
+					for o, m := range b.results() {
+						if !bytes.Equal(m.bytes(), first.results()[o].bytes()) {
 							t.Errorf("output %d: device %d gives other bits than device 0", o, i+1)
 						}
 					}
@@ -98,7 +101,7 @@ func (c Case) check(t *testing.T, d device.Device, typ device.DType) {
 	inputs := all.inputs()
 	ref := c.Ref(inputs)
 	all.launch(t)
-	for i, o := range all.out {
+	for i, o := range all.results() {
 		compare(t, fmt.Sprintf("output %d", i), o.values(), ref[i], o.DType, c.Exact)
 	}
 	all.intact(t, c, inputs)
@@ -130,14 +133,18 @@ func (c Case) check(t *testing.T, d device.Device, typ device.DType) {
 // bound is a case prepared on a device.
 type bound struct {
 	out, in []memory
+	state   int
 	run     device.Launch
 }
+
+// results returns what a launch writes: the outputs, then the state.
+func (b bound) results() []memory { return slices.Concat(b.out, b.in[:b.state]) }
 
 // bind places the case's tensors and prepares the kernel. wanted selects outputs (nil: all); with over,
 // output 0 lies on input 0.
 func (c Case) bind(t *testing.T, d device.Device, typ device.DType, wanted func(int) bool, over bool) bound {
 	t.Helper()
-	b := bound{in: c.place(t, d, c.In, typ), out: c.place(t, d, c.Out, typ)}
+	b := bound{in: c.place(t, d, c.In, typ), out: c.place(t, d, c.Out, typ), state: c.State}
 	copy(b.out, b.in[:c.Shared])
 	if over {
 		b.out[0] = b.in[0]
@@ -187,7 +194,7 @@ func (b bound) inputs() [][]float64 {
 
 func (b bound) snapshot() [][]byte {
 	var s [][]byte
-	for _, m := range b.out {
+	for _, m := range b.results() {
 		s = append(s, bytes.Clone(m.bytes()))
 	}
 	return s
@@ -196,7 +203,7 @@ func (b bound) snapshot() [][]byte {
 // same fails unless every wanted output holds the bytes in want.
 func (b bound) same(t *testing.T, what string, want [][]byte) {
 	t.Helper()
-	for i, m := range b.out {
+	for i, m := range b.results() {
 		if m.Ptr != nil && !bytes.Equal(m.bytes(), want[i]) {
 			t.Errorf("%s: output %d has other bits than in the first launch", what, i)
 		}
@@ -207,7 +214,7 @@ func (b bound) same(t *testing.T, what string, want [][]byte) {
 func (b bound) intact(t *testing.T, c Case, inputs [][]float64) {
 	t.Helper()
 	for i, m := range b.in {
-		if i >= c.Shared && !slices.EqualFunc(m.values(), inputs[i], equal) {
+		if i >= max(c.Shared, c.State) && !slices.EqualFunc(m.values(), inputs[i], equal) {
 			t.Errorf("input %d was overwritten", i)
 		}
 	}

@@ -17,6 +17,7 @@ type Set struct {
 	Products        // products.go
 	Elements        // elements.go
 	Scores          // scores.go
+	Peaks           // peaks.go
 }
 
 // Generic is the name of plain Go, which has no Set.

@@ -13,6 +13,6 @@ func sets() []*Set {
 	return all
 }
 
-var avx512 = &Set{Name: "avx512", Products: productsAVX512, Elements: elementsAVX512, Scores: scoresAVX512}
+var avx512 = &Set{Name: "avx512", Products: productsAVX512, Elements: elementsAVX512, Scores: scoresAVX512, Peaks: peaksAVX512}
 
-var avx2 = &Set{Name: "avx2", Products: productsAVX2, Elements: elementsAVX2, Scores: scoresAVX2}
+var avx2 = &Set{Name: "avx2", Products: productsAVX2, Elements: elementsAVX2, Scores: scoresAVX2, Peaks: peaksAVX2}

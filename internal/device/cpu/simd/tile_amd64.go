@@ -2,102 +2,102 @@
 
 package simd
 
-// tile512x1 is a Tile of 1 rows and 32 columns.
+// tile512x1 is a Tile of 1 rows and up to 32 columns.
 //
 //go:noescape
-func tile512x1(k int, a *float32, row int, col int, b *float32, c *float32, ldc int, init *float32, ldinit int)
+func tile512x1(k int, a *float32, row int, col int, b *float32, ldb int, cols int, c *float32, ldc int, start *float32, add *float32, ldadd int)
 
-// tile512x2 is a Tile of 2 rows and 32 columns.
+// tile512x2 is a Tile of 2 rows and up to 32 columns.
 //
 //go:noescape
-func tile512x2(k int, a *float32, row int, col int, b *float32, c *float32, ldc int, init *float32, ldinit int)
+func tile512x2(k int, a *float32, row int, col int, b *float32, ldb int, cols int, c *float32, ldc int, start *float32, add *float32, ldadd int)
 
-// tile512x3 is a Tile of 3 rows and 32 columns.
+// tile512x3 is a Tile of 3 rows and up to 32 columns.
 //
 //go:noescape
-func tile512x3(k int, a *float32, row int, col int, b *float32, c *float32, ldc int, init *float32, ldinit int)
+func tile512x3(k int, a *float32, row int, col int, b *float32, ldb int, cols int, c *float32, ldc int, start *float32, add *float32, ldadd int)
 
-// tile512x4 is a Tile of 4 rows and 32 columns.
+// tile512x4 is a Tile of 4 rows and up to 32 columns.
 //
 //go:noescape
-func tile512x4(k int, a *float32, row int, col int, b *float32, c *float32, ldc int, init *float32, ldinit int)
+func tile512x4(k int, a *float32, row int, col int, b *float32, ldb int, cols int, c *float32, ldc int, start *float32, add *float32, ldadd int)
 
-// tile512x5 is a Tile of 5 rows and 32 columns.
+// tile512x5 is a Tile of 5 rows and up to 32 columns.
 //
 //go:noescape
-func tile512x5(k int, a *float32, row int, col int, b *float32, c *float32, ldc int, init *float32, ldinit int)
+func tile512x5(k int, a *float32, row int, col int, b *float32, ldb int, cols int, c *float32, ldc int, start *float32, add *float32, ldadd int)
 
-// tile512x6 is a Tile of 6 rows and 32 columns.
+// tile512x6 is a Tile of 6 rows and up to 32 columns.
 //
 //go:noescape
-func tile512x6(k int, a *float32, row int, col int, b *float32, c *float32, ldc int, init *float32, ldinit int)
+func tile512x6(k int, a *float32, row int, col int, b *float32, ldb int, cols int, c *float32, ldc int, start *float32, add *float32, ldadd int)
 
-// tile512x7 is a Tile of 7 rows and 32 columns.
+// tile512x7 is a Tile of 7 rows and up to 32 columns.
 //
 //go:noescape
-func tile512x7(k int, a *float32, row int, col int, b *float32, c *float32, ldc int, init *float32, ldinit int)
+func tile512x7(k int, a *float32, row int, col int, b *float32, ldb int, cols int, c *float32, ldc int, start *float32, add *float32, ldadd int)
 
-// tile512x8 is a Tile of 8 rows and 32 columns.
+// tile512x8 is a Tile of 8 rows and up to 32 columns.
 //
 //go:noescape
-func tile512x8(k int, a *float32, row int, col int, b *float32, c *float32, ldc int, init *float32, ldinit int)
+func tile512x8(k int, a *float32, row int, col int, b *float32, ldb int, cols int, c *float32, ldc int, start *float32, add *float32, ldadd int)
 
-// tile512x9 is a Tile of 9 rows and 32 columns.
+// tile512x9 is a Tile of 9 rows and up to 32 columns.
 //
 //go:noescape
-func tile512x9(k int, a *float32, row int, col int, b *float32, c *float32, ldc int, init *float32, ldinit int)
+func tile512x9(k int, a *float32, row int, col int, b *float32, ldb int, cols int, c *float32, ldc int, start *float32, add *float32, ldadd int)
 
-// tile512x10 is a Tile of 10 rows and 32 columns.
+// tile512x10 is a Tile of 10 rows and up to 32 columns.
 //
 //go:noescape
-func tile512x10(k int, a *float32, row int, col int, b *float32, c *float32, ldc int, init *float32, ldinit int)
+func tile512x10(k int, a *float32, row int, col int, b *float32, ldb int, cols int, c *float32, ldc int, start *float32, add *float32, ldadd int)
 
-// tile512x11 is a Tile of 11 rows and 32 columns.
+// tile512x11 is a Tile of 11 rows and up to 32 columns.
 //
 //go:noescape
-func tile512x11(k int, a *float32, row int, col int, b *float32, c *float32, ldc int, init *float32, ldinit int)
+func tile512x11(k int, a *float32, row int, col int, b *float32, ldb int, cols int, c *float32, ldc int, start *float32, add *float32, ldadd int)
 
-// tile512x12 is a Tile of 12 rows and 32 columns.
+// tile512x12 is a Tile of 12 rows and up to 32 columns.
 //
 //go:noescape
-func tile512x12(k int, a *float32, row int, col int, b *float32, c *float32, ldc int, init *float32, ldinit int)
+func tile512x12(k int, a *float32, row int, col int, b *float32, ldb int, cols int, c *float32, ldc int, start *float32, add *float32, ldadd int)
 
-// tile512x13 is a Tile of 13 rows and 32 columns.
+// tile512x13 is a Tile of 13 rows and up to 32 columns.
 //
 //go:noescape
-func tile512x13(k int, a *float32, row int, col int, b *float32, c *float32, ldc int, init *float32, ldinit int)
+func tile512x13(k int, a *float32, row int, col int, b *float32, ldb int, cols int, c *float32, ldc int, start *float32, add *float32, ldadd int)
 
-// tile512x14 is a Tile of 14 rows and 32 columns.
+// tile512x14 is a Tile of 14 rows and up to 32 columns.
 //
 //go:noescape
-func tile512x14(k int, a *float32, row int, col int, b *float32, c *float32, ldc int, init *float32, ldinit int)
+func tile512x14(k int, a *float32, row int, col int, b *float32, ldb int, cols int, c *float32, ldc int, start *float32, add *float32, ldadd int)
 
-// tile256x1 is a Tile of 1 rows and 16 columns.
+// tile256x1 is a Tile of 1 rows and up to 16 columns.
 //
 //go:noescape
-func tile256x1(k int, a *float32, row int, col int, b *float32, c *float32, ldc int, init *float32, ldinit int)
+func tile256x1(k int, a *float32, row int, col int, b *float32, ldb int, cols int, c *float32, ldc int, start *float32, add *float32, ldadd int)
 
-// tile256x2 is a Tile of 2 rows and 16 columns.
+// tile256x2 is a Tile of 2 rows and up to 16 columns.
 //
 //go:noescape
-func tile256x2(k int, a *float32, row int, col int, b *float32, c *float32, ldc int, init *float32, ldinit int)
+func tile256x2(k int, a *float32, row int, col int, b *float32, ldb int, cols int, c *float32, ldc int, start *float32, add *float32, ldadd int)
 
-// tile256x3 is a Tile of 3 rows and 16 columns.
+// tile256x3 is a Tile of 3 rows and up to 16 columns.
 //
 //go:noescape
-func tile256x3(k int, a *float32, row int, col int, b *float32, c *float32, ldc int, init *float32, ldinit int)
+func tile256x3(k int, a *float32, row int, col int, b *float32, ldb int, cols int, c *float32, ldc int, start *float32, add *float32, ldadd int)
 
-// tile256x4 is a Tile of 4 rows and 16 columns.
+// tile256x4 is a Tile of 4 rows and up to 16 columns.
 //
 //go:noescape
-func tile256x4(k int, a *float32, row int, col int, b *float32, c *float32, ldc int, init *float32, ldinit int)
+func tile256x4(k int, a *float32, row int, col int, b *float32, ldb int, cols int, c *float32, ldc int, start *float32, add *float32, ldadd int)
 
-// tile256x5 is a Tile of 5 rows and 16 columns.
+// tile256x5 is a Tile of 5 rows and up to 16 columns.
 //
 //go:noescape
-func tile256x5(k int, a *float32, row int, col int, b *float32, c *float32, ldc int, init *float32, ldinit int)
+func tile256x5(k int, a *float32, row int, col int, b *float32, ldb int, cols int, c *float32, ldc int, start *float32, add *float32, ldadd int)
 
-// tile256x6 is a Tile of 6 rows and 16 columns.
+// tile256x6 is a Tile of 6 rows and up to 16 columns.
 //
 //go:noescape
-func tile256x6(k int, a *float32, row int, col int, b *float32, c *float32, ldc int, init *float32, ldinit int)
+func tile256x6(k int, a *float32, row int, col int, b *float32, ldb int, cols int, c *float32, ldc int, start *float32, add *float32, ldadd int)

@@ -2,4146 +2,9061 @@
 
 #include "textflag.h"
 
-// func tile512x1(k int, a *float32, row int, col int, b *float32, c *float32, ldc int, init *float32, ldinit int)
-// Requires: AVX, AVX512F, MMX+
-TEXT ·tile512x1(SB), NOSPLIT, $0-72
+// func tile512x1(k int, a *float32, row int, col int, b *float32, ldb int, cols int, c *float32, ldc int, start *float32, add *float32, ldadd int)
+// Requires: AVX, AVX512DQ, AVX512F, MMX+
+TEXT ·tile512x1(SB), NOSPLIT, $0-96
+	MOVQ      cols+48(FP), AX
+	CMPQ      AX, $0x10
+	JLE       narrow
+	MOVQ      cols+48(FP), AX
+	MOVQ      $0x00000020, CX
+	SUBQ      AX, CX
+	MOVQ      $0x0000ffff, AX
+	SHRQ      CL, AX
+	KMOVW     AX, K1
+	MOVQ      start+72(FP), AX
+	VXORPS    Z0, Z0, Z0
+	VXORPS    Z1, Z1, Z1
+	TESTQ     AX, AX
+	JZ        wide_begun
+	VMOVUPS   (AX), Z0
+	VMOVUPS.Z 64(AX), K1, Z1
+
+wide_begun:
+	MOVQ  c+56(FP), AX
+	MOVQ  ldc+64(FP), CX
+	MOVQ  add+80(FP), CX
+	TESTQ CX, CX
+	JZ    wide_prefetch
+	MOVQ  CX, AX
+	MOVQ  ldadd+88(FP), CX
+
+wide_prefetch:
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
 	MOVQ       k+0(FP), AX
 	MOVQ       b+32(FP), CX
-	MOVQ       init+56(FP), DX
-	MOVQ       ldinit+64(FP), BX
-	MOVQ       c+40(FP), BX
-	MOVQ       ldc+48(FP), SI
-	VMOVUPS    (DX), Z0
-	VMOVUPS    64(DX), Z1
-	PREFETCHT0 (BX)
-	PREFETCHT0 127(BX)
-	MOVQ       row+16(FP), DX
-	MOVQ       col+24(FP), BX
-	LEAQ       (DX)(DX*2), DX
-	MOVQ       a+8(FP), DX
-	MOVQ       AX, SI
-	SHRQ       $0x02, SI
-	JZ         rest
-	PCALIGN    $0x40
-
-turn:
-	VMOVUPS      (CX), Z2
-	VMOVUPS      64(CX), Z3
-	VBROADCASTSS (DX), Z4
-	VFMADD231PS  Z4, Z2, Z0
-	VFMADD231PS  Z4, Z3, Z1
-	ADDQ         BX, DX
-	VMOVUPS      128(CX), Z2
-	VMOVUPS      192(CX), Z3
-	VBROADCASTSS (DX), Z4
-	VFMADD231PS  Z4, Z2, Z0
-	VFMADD231PS  Z4, Z3, Z1
-	ADDQ         BX, DX
-	VMOVUPS      256(CX), Z2
-	VMOVUPS      320(CX), Z3
-	VBROADCASTSS (DX), Z4
-	VFMADD231PS  Z4, Z2, Z0
-	VFMADD231PS  Z4, Z3, Z1
-	ADDQ         BX, DX
-	VMOVUPS      384(CX), Z2
-	VMOVUPS      448(CX), Z3
-	VBROADCASTSS (DX), Z4
-	VFMADD231PS  Z4, Z2, Z0
-	VFMADD231PS  Z4, Z3, Z1
-	ADDQ         BX, DX
-	ADDQ         $0x00000200, CX
-	DECQ         SI
-	JNZ          turn
-
-rest:
-	ANDQ $0x03, AX
-	JZ   done
-
-one:
-	VMOVUPS      (CX), Z2
-	VMOVUPS      64(CX), Z3
-	VBROADCASTSS (DX), Z4
-	VFMADD231PS  Z4, Z2, Z0
-	VFMADD231PS  Z4, Z3, Z1
-	ADDQ         BX, DX
-	ADDQ         $0x00000080, CX
-	DECQ         AX
-	JNZ          one
-
-done:
-	MOVQ    c+40(FP), AX
-	MOVQ    ldc+48(FP), CX
-	VMOVUPS Z0, (AX)
-	VMOVUPS Z1, 64(AX)
-	VZEROUPPER
-	RET
-
-// func tile512x2(k int, a *float32, row int, col int, b *float32, c *float32, ldc int, init *float32, ldinit int)
-// Requires: AVX, AVX512F, MMX+
-TEXT ·tile512x2(SB), NOSPLIT, $0-72
-	MOVQ       k+0(FP), AX
-	MOVQ       b+32(FP), CX
-	MOVQ       init+56(FP), DX
-	MOVQ       ldinit+64(FP), BX
-	MOVQ       c+40(FP), SI
-	MOVQ       ldc+48(FP), DI
-	VMOVUPS    (DX), Z0
-	VMOVUPS    64(DX), Z1
-	PREFETCHT0 (SI)
-	PREFETCHT0 127(SI)
-	ADDQ       BX, DX
-	ADDQ       DI, SI
-	VMOVUPS    (DX), Z2
-	VMOVUPS    64(DX), Z3
-	PREFETCHT0 (SI)
-	PREFETCHT0 127(SI)
-	MOVQ       row+16(FP), DX
-	MOVQ       col+24(FP), BX
-	LEAQ       (DX)(DX*2), SI
-	MOVQ       a+8(FP), SI
+	MOVQ       ldb+40(FP), DX
+	MOVQ       row+16(FP), BX
+	MOVQ       col+24(FP), SI
+	LEAQ       (BX)(BX*2), BX
+	MOVQ       a+8(FP), BX
 	MOVQ       AX, DI
 	SHRQ       $0x02, DI
-	JZ         rest
+	JZ         wide_rest
 	PCALIGN    $0x40
 
-turn:
-	VMOVUPS      (CX), Z4
-	VMOVUPS      64(CX), Z5
-	VBROADCASTSS (SI), Z6
-	VFMADD231PS  Z6, Z4, Z0
-	VFMADD231PS  Z6, Z5, Z1
-	VBROADCASTSS (SI)(DX*1), Z6
-	VFMADD231PS  Z6, Z4, Z2
-	VFMADD231PS  Z6, Z5, Z3
-	ADDQ         BX, SI
-	VMOVUPS      128(CX), Z4
-	VMOVUPS      192(CX), Z5
-	VBROADCASTSS (SI), Z6
-	VFMADD231PS  Z6, Z4, Z0
-	VFMADD231PS  Z6, Z5, Z1
-	VBROADCASTSS (SI)(DX*1), Z6
-	VFMADD231PS  Z6, Z4, Z2
-	VFMADD231PS  Z6, Z5, Z3
-	ADDQ         BX, SI
-	VMOVUPS      256(CX), Z4
-	VMOVUPS      320(CX), Z5
-	VBROADCASTSS (SI), Z6
-	VFMADD231PS  Z6, Z4, Z0
-	VFMADD231PS  Z6, Z5, Z1
-	VBROADCASTSS (SI)(DX*1), Z6
-	VFMADD231PS  Z6, Z4, Z2
-	VFMADD231PS  Z6, Z5, Z3
-	ADDQ         BX, SI
-	VMOVUPS      384(CX), Z4
-	VMOVUPS      448(CX), Z5
-	VBROADCASTSS (SI), Z6
-	VFMADD231PS  Z6, Z4, Z0
-	VFMADD231PS  Z6, Z5, Z1
-	VBROADCASTSS (SI)(DX*1), Z6
-	VFMADD231PS  Z6, Z4, Z2
-	VFMADD231PS  Z6, Z5, Z3
-	ADDQ         BX, SI
-	ADDQ         $0x00000200, CX
+wide_turn:
+	VMOVUPS      (CX), Z2
+	VMOVUPS      64(CX), Z3
+	ADDQ         DX, CX
+	VBROADCASTSS (BX), Z4
+	VFMADD231PS  Z4, Z2, Z0
+	VFMADD231PS  Z4, Z3, Z1
+	ADDQ         SI, BX
+	VMOVUPS      (CX), Z2
+	VMOVUPS      64(CX), Z3
+	ADDQ         DX, CX
+	VBROADCASTSS (BX), Z4
+	VFMADD231PS  Z4, Z2, Z0
+	VFMADD231PS  Z4, Z3, Z1
+	ADDQ         SI, BX
+	VMOVUPS      (CX), Z2
+	VMOVUPS      64(CX), Z3
+	ADDQ         DX, CX
+	VBROADCASTSS (BX), Z4
+	VFMADD231PS  Z4, Z2, Z0
+	VFMADD231PS  Z4, Z3, Z1
+	ADDQ         SI, BX
+	VMOVUPS      (CX), Z2
+	VMOVUPS      64(CX), Z3
+	ADDQ         DX, CX
+	VBROADCASTSS (BX), Z4
+	VFMADD231PS  Z4, Z2, Z0
+	VFMADD231PS  Z4, Z3, Z1
+	ADDQ         SI, BX
 	DECQ         DI
-	JNZ          turn
+	JNZ          wide_turn
 
-rest:
+wide_rest:
 	ANDQ $0x03, AX
-	JZ   done
+	JZ   wide_summed
 
-one:
-	VMOVUPS      (CX), Z4
-	VMOVUPS      64(CX), Z5
-	VBROADCASTSS (SI), Z6
-	VFMADD231PS  Z6, Z4, Z0
-	VFMADD231PS  Z6, Z5, Z1
-	VBROADCASTSS (SI)(DX*1), Z6
-	VFMADD231PS  Z6, Z4, Z2
-	VFMADD231PS  Z6, Z5, Z3
-	ADDQ         BX, SI
-	ADDQ         $0x00000080, CX
+wide_one:
+	VMOVUPS      (CX), Z2
+	VMOVUPS      64(CX), Z3
+	ADDQ         DX, CX
+	VBROADCASTSS (BX), Z4
+	VFMADD231PS  Z4, Z2, Z0
+	VFMADD231PS  Z4, Z3, Z1
+	ADDQ         SI, BX
 	DECQ         AX
-	JNZ          one
+	JNZ          wide_one
 
-done:
-	MOVQ    c+40(FP), AX
-	MOVQ    ldc+48(FP), CX
+wide_summed:
+	MOVQ      add+80(FP), AX
+	MOVQ      ldadd+88(FP), CX
+	TESTQ     AX, AX
+	JZ        wide_added
+	VMOVUPS   (AX), Z2
+	VADDPS    Z2, Z0, Z0
+	VMOVUPS.Z 64(AX), K1, Z2
+	VADDPS    Z2, Z1, Z1
+
+wide_added:
+	MOVQ    c+56(FP), AX
+	MOVQ    ldc+64(FP), CX
 	VMOVUPS Z0, (AX)
-	VMOVUPS Z1, 64(AX)
-	ADDQ    CX, AX
-	VMOVUPS Z2, (AX)
-	VMOVUPS Z3, 64(AX)
+	VMOVUPS Z1, K1, 64(AX)
 	VZEROUPPER
 	RET
 
-// func tile512x3(k int, a *float32, row int, col int, b *float32, c *float32, ldc int, init *float32, ldinit int)
-// Requires: AVX, AVX512F, MMX+
-TEXT ·tile512x3(SB), NOSPLIT, $0-72
+narrow:
+	MOVQ      cols+48(FP), AX
+	MOVQ      $0x00000010, CX
+	SUBQ      AX, CX
+	MOVQ      $0x0000ffff, AX
+	SHRQ      CL, AX
+	KMOVW     AX, K1
+	MOVQ      start+72(FP), AX
+	VXORPS    Z0, Z0, Z0
+	TESTQ     AX, AX
+	JZ        narrow_begun
+	VMOVUPS.Z (AX), K1, Z0
+
+narrow_begun:
+	MOVQ  c+56(FP), AX
+	MOVQ  ldc+64(FP), CX
+	MOVQ  add+80(FP), CX
+	TESTQ CX, CX
+	JZ    narrow_prefetch
+	MOVQ  CX, AX
+	MOVQ  ldadd+88(FP), CX
+
+narrow_prefetch:
+	PREFETCHT0 (AX)
 	MOVQ       k+0(FP), AX
 	MOVQ       b+32(FP), CX
-	MOVQ       init+56(FP), DX
-	MOVQ       ldinit+64(FP), BX
-	MOVQ       c+40(FP), SI
-	MOVQ       ldc+48(FP), DI
-	VMOVUPS    (DX), Z0
-	VMOVUPS    64(DX), Z1
-	PREFETCHT0 (SI)
-	PREFETCHT0 127(SI)
-	ADDQ       BX, DX
-	ADDQ       DI, SI
-	VMOVUPS    (DX), Z2
-	VMOVUPS    64(DX), Z3
-	PREFETCHT0 (SI)
-	PREFETCHT0 127(SI)
-	ADDQ       BX, DX
-	ADDQ       DI, SI
-	VMOVUPS    (DX), Z4
-	VMOVUPS    64(DX), Z5
-	PREFETCHT0 (SI)
-	PREFETCHT0 127(SI)
-	MOVQ       row+16(FP), DX
-	MOVQ       col+24(FP), BX
-	LEAQ       (DX)(DX*2), SI
-	MOVQ       a+8(FP), SI
+	MOVQ       ldb+40(FP), DX
+	MOVQ       row+16(FP), BX
+	MOVQ       col+24(FP), SI
+	LEAQ       (BX)(BX*2), BX
+	MOVQ       a+8(FP), BX
 	MOVQ       AX, DI
 	SHRQ       $0x02, DI
-	JZ         rest
+	JZ         narrow_rest
 	PCALIGN    $0x40
 
-turn:
-	VMOVUPS      (CX), Z6
-	VMOVUPS      64(CX), Z7
-	VBROADCASTSS (SI), Z8
-	VFMADD231PS  Z8, Z6, Z0
-	VFMADD231PS  Z8, Z7, Z1
-	VBROADCASTSS (SI)(DX*1), Z8
-	VFMADD231PS  Z8, Z6, Z2
-	VFMADD231PS  Z8, Z7, Z3
-	VBROADCASTSS (SI)(DX*2), Z8
-	VFMADD231PS  Z8, Z6, Z4
-	VFMADD231PS  Z8, Z7, Z5
-	ADDQ         BX, SI
-	VMOVUPS      128(CX), Z6
-	VMOVUPS      192(CX), Z7
-	VBROADCASTSS (SI), Z8
-	VFMADD231PS  Z8, Z6, Z0
-	VFMADD231PS  Z8, Z7, Z1
-	VBROADCASTSS (SI)(DX*1), Z8
-	VFMADD231PS  Z8, Z6, Z2
-	VFMADD231PS  Z8, Z7, Z3
-	VBROADCASTSS (SI)(DX*2), Z8
-	VFMADD231PS  Z8, Z6, Z4
-	VFMADD231PS  Z8, Z7, Z5
-	ADDQ         BX, SI
-	VMOVUPS      256(CX), Z6
-	VMOVUPS      320(CX), Z7
-	VBROADCASTSS (SI), Z8
-	VFMADD231PS  Z8, Z6, Z0
-	VFMADD231PS  Z8, Z7, Z1
-	VBROADCASTSS (SI)(DX*1), Z8
-	VFMADD231PS  Z8, Z6, Z2
-	VFMADD231PS  Z8, Z7, Z3
-	VBROADCASTSS (SI)(DX*2), Z8
-	VFMADD231PS  Z8, Z6, Z4
-	VFMADD231PS  Z8, Z7, Z5
-	ADDQ         BX, SI
-	VMOVUPS      384(CX), Z6
-	VMOVUPS      448(CX), Z7
-	VBROADCASTSS (SI), Z8
-	VFMADD231PS  Z8, Z6, Z0
-	VFMADD231PS  Z8, Z7, Z1
-	VBROADCASTSS (SI)(DX*1), Z8
-	VFMADD231PS  Z8, Z6, Z2
-	VFMADD231PS  Z8, Z7, Z3
-	VBROADCASTSS (SI)(DX*2), Z8
-	VFMADD231PS  Z8, Z6, Z4
-	VFMADD231PS  Z8, Z7, Z5
-	ADDQ         BX, SI
-	ADDQ         $0x00000200, CX
+narrow_turn:
+	VMOVUPS      (CX), Z1
+	ADDQ         DX, CX
+	VBROADCASTSS (BX), Z2
+	VFMADD231PS  Z2, Z1, Z0
+	ADDQ         SI, BX
+	VMOVUPS      (CX), Z1
+	ADDQ         DX, CX
+	VBROADCASTSS (BX), Z2
+	VFMADD231PS  Z2, Z1, Z0
+	ADDQ         SI, BX
+	VMOVUPS      (CX), Z1
+	ADDQ         DX, CX
+	VBROADCASTSS (BX), Z2
+	VFMADD231PS  Z2, Z1, Z0
+	ADDQ         SI, BX
+	VMOVUPS      (CX), Z1
+	ADDQ         DX, CX
+	VBROADCASTSS (BX), Z2
+	VFMADD231PS  Z2, Z1, Z0
+	ADDQ         SI, BX
 	DECQ         DI
-	JNZ          turn
+	JNZ          narrow_turn
 
-rest:
+narrow_rest:
 	ANDQ $0x03, AX
-	JZ   done
+	JZ   narrow_summed
 
-one:
-	VMOVUPS      (CX), Z6
-	VMOVUPS      64(CX), Z7
-	VBROADCASTSS (SI), Z8
-	VFMADD231PS  Z8, Z6, Z0
-	VFMADD231PS  Z8, Z7, Z1
-	VBROADCASTSS (SI)(DX*1), Z8
-	VFMADD231PS  Z8, Z6, Z2
-	VFMADD231PS  Z8, Z7, Z3
-	VBROADCASTSS (SI)(DX*2), Z8
-	VFMADD231PS  Z8, Z6, Z4
-	VFMADD231PS  Z8, Z7, Z5
-	ADDQ         BX, SI
-	ADDQ         $0x00000080, CX
+narrow_one:
+	VMOVUPS      (CX), Z1
+	ADDQ         DX, CX
+	VBROADCASTSS (BX), Z2
+	VFMADD231PS  Z2, Z1, Z0
+	ADDQ         SI, BX
 	DECQ         AX
-	JNZ          one
+	JNZ          narrow_one
 
-done:
-	MOVQ    c+40(FP), AX
-	MOVQ    ldc+48(FP), CX
-	VMOVUPS Z0, (AX)
-	VMOVUPS Z1, 64(AX)
-	ADDQ    CX, AX
-	VMOVUPS Z2, (AX)
-	VMOVUPS Z3, 64(AX)
-	ADDQ    CX, AX
-	VMOVUPS Z4, (AX)
-	VMOVUPS Z5, 64(AX)
+narrow_summed:
+	MOVQ      add+80(FP), AX
+	MOVQ      ldadd+88(FP), CX
+	TESTQ     AX, AX
+	JZ        narrow_added
+	VMOVUPS.Z (AX), K1, Z1
+	VADDPS    Z1, Z0, Z0
+
+narrow_added:
+	MOVQ    c+56(FP), AX
+	MOVQ    ldc+64(FP), CX
+	VMOVUPS Z0, K1, (AX)
 	VZEROUPPER
 	RET
 
-// func tile512x4(k int, a *float32, row int, col int, b *float32, c *float32, ldc int, init *float32, ldinit int)
-// Requires: AVX, AVX512F, MMX+
-TEXT ·tile512x4(SB), NOSPLIT, $0-72
+// func tile512x2(k int, a *float32, row int, col int, b *float32, ldb int, cols int, c *float32, ldc int, start *float32, add *float32, ldadd int)
+// Requires: AVX, AVX512DQ, AVX512F, MMX+
+TEXT ·tile512x2(SB), NOSPLIT, $0-96
+	MOVQ      cols+48(FP), AX
+	CMPQ      AX, $0x10
+	JLE       narrow
+	MOVQ      cols+48(FP), AX
+	MOVQ      $0x00000020, CX
+	SUBQ      AX, CX
+	MOVQ      $0x0000ffff, AX
+	SHRQ      CL, AX
+	KMOVW     AX, K1
+	MOVQ      start+72(FP), AX
+	VXORPS    Z0, Z0, Z0
+	VXORPS    Z1, Z1, Z1
+	TESTQ     AX, AX
+	JZ        wide_begun
+	VMOVUPS   (AX), Z0
+	VMOVUPS.Z 64(AX), K1, Z1
+
+wide_begun:
+	VMOVAPS Z0, Z2
+	VMOVAPS Z1, Z3
+	MOVQ    c+56(FP), AX
+	MOVQ    ldc+64(FP), CX
+	MOVQ    add+80(FP), DX
+	TESTQ   DX, DX
+	JZ      wide_prefetch
+	MOVQ    DX, AX
+	MOVQ    ldadd+88(FP), CX
+
+wide_prefetch:
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
 	MOVQ       k+0(FP), AX
 	MOVQ       b+32(FP), CX
-	MOVQ       init+56(FP), DX
-	MOVQ       ldinit+64(FP), BX
-	MOVQ       c+40(FP), SI
-	MOVQ       ldc+48(FP), DI
-	VMOVUPS    (DX), Z0
-	VMOVUPS    64(DX), Z1
-	PREFETCHT0 (SI)
-	PREFETCHT0 127(SI)
-	ADDQ       BX, DX
-	ADDQ       DI, SI
-	VMOVUPS    (DX), Z2
-	VMOVUPS    64(DX), Z3
-	PREFETCHT0 (SI)
-	PREFETCHT0 127(SI)
-	ADDQ       BX, DX
-	ADDQ       DI, SI
-	VMOVUPS    (DX), Z4
-	VMOVUPS    64(DX), Z5
-	PREFETCHT0 (SI)
-	PREFETCHT0 127(SI)
-	ADDQ       BX, DX
-	ADDQ       DI, SI
-	VMOVUPS    (DX), Z6
-	VMOVUPS    64(DX), Z7
-	PREFETCHT0 (SI)
-	PREFETCHT0 127(SI)
-	MOVQ       row+16(FP), DX
-	MOVQ       col+24(FP), BX
-	LEAQ       (DX)(DX*2), SI
+	MOVQ       ldb+40(FP), DX
+	MOVQ       row+16(FP), BX
+	MOVQ       col+24(FP), SI
+	LEAQ       (BX)(BX*2), DI
 	MOVQ       a+8(FP), DI
 	MOVQ       AX, R8
 	SHRQ       $0x02, R8
-	JZ         rest
+	JZ         wide_rest
 	PCALIGN    $0x40
 
-turn:
-	VMOVUPS      (CX), Z8
-	VMOVUPS      64(CX), Z9
-	VBROADCASTSS (DI), Z10
-	VFMADD231PS  Z10, Z8, Z0
-	VFMADD231PS  Z10, Z9, Z1
-	VBROADCASTSS (DI)(DX*1), Z10
-	VFMADD231PS  Z10, Z8, Z2
-	VFMADD231PS  Z10, Z9, Z3
-	VBROADCASTSS (DI)(DX*2), Z10
-	VFMADD231PS  Z10, Z8, Z4
-	VFMADD231PS  Z10, Z9, Z5
-	VBROADCASTSS (DI)(SI*1), Z10
-	VFMADD231PS  Z10, Z8, Z6
-	VFMADD231PS  Z10, Z9, Z7
-	ADDQ         BX, DI
-	VMOVUPS      128(CX), Z8
-	VMOVUPS      192(CX), Z9
-	VBROADCASTSS (DI), Z10
-	VFMADD231PS  Z10, Z8, Z0
-	VFMADD231PS  Z10, Z9, Z1
-	VBROADCASTSS (DI)(DX*1), Z10
-	VFMADD231PS  Z10, Z8, Z2
-	VFMADD231PS  Z10, Z9, Z3
-	VBROADCASTSS (DI)(DX*2), Z10
-	VFMADD231PS  Z10, Z8, Z4
-	VFMADD231PS  Z10, Z9, Z5
-	VBROADCASTSS (DI)(SI*1), Z10
-	VFMADD231PS  Z10, Z8, Z6
-	VFMADD231PS  Z10, Z9, Z7
-	ADDQ         BX, DI
-	VMOVUPS      256(CX), Z8
-	VMOVUPS      320(CX), Z9
-	VBROADCASTSS (DI), Z10
-	VFMADD231PS  Z10, Z8, Z0
-	VFMADD231PS  Z10, Z9, Z1
-	VBROADCASTSS (DI)(DX*1), Z10
-	VFMADD231PS  Z10, Z8, Z2
-	VFMADD231PS  Z10, Z9, Z3
-	VBROADCASTSS (DI)(DX*2), Z10
-	VFMADD231PS  Z10, Z8, Z4
-	VFMADD231PS  Z10, Z9, Z5
-	VBROADCASTSS (DI)(SI*1), Z10
-	VFMADD231PS  Z10, Z8, Z6
-	VFMADD231PS  Z10, Z9, Z7
-	ADDQ         BX, DI
-	VMOVUPS      384(CX), Z8
-	VMOVUPS      448(CX), Z9
-	VBROADCASTSS (DI), Z10
-	VFMADD231PS  Z10, Z8, Z0
-	VFMADD231PS  Z10, Z9, Z1
-	VBROADCASTSS (DI)(DX*1), Z10
-	VFMADD231PS  Z10, Z8, Z2
-	VFMADD231PS  Z10, Z9, Z3
-	VBROADCASTSS (DI)(DX*2), Z10
-	VFMADD231PS  Z10, Z8, Z4
-	VFMADD231PS  Z10, Z9, Z5
-	VBROADCASTSS (DI)(SI*1), Z10
-	VFMADD231PS  Z10, Z8, Z6
-	VFMADD231PS  Z10, Z9, Z7
-	ADDQ         BX, DI
-	ADDQ         $0x00000200, CX
+wide_turn:
+	VMOVUPS      (CX), Z4
+	VMOVUPS      64(CX), Z5
+	ADDQ         DX, CX
+	VBROADCASTSS (DI), Z6
+	VFMADD231PS  Z6, Z4, Z0
+	VFMADD231PS  Z6, Z5, Z1
+	VBROADCASTSS (DI)(BX*1), Z6
+	VFMADD231PS  Z6, Z4, Z2
+	VFMADD231PS  Z6, Z5, Z3
+	ADDQ         SI, DI
+	VMOVUPS      (CX), Z4
+	VMOVUPS      64(CX), Z5
+	ADDQ         DX, CX
+	VBROADCASTSS (DI), Z6
+	VFMADD231PS  Z6, Z4, Z0
+	VFMADD231PS  Z6, Z5, Z1
+	VBROADCASTSS (DI)(BX*1), Z6
+	VFMADD231PS  Z6, Z4, Z2
+	VFMADD231PS  Z6, Z5, Z3
+	ADDQ         SI, DI
+	VMOVUPS      (CX), Z4
+	VMOVUPS      64(CX), Z5
+	ADDQ         DX, CX
+	VBROADCASTSS (DI), Z6
+	VFMADD231PS  Z6, Z4, Z0
+	VFMADD231PS  Z6, Z5, Z1
+	VBROADCASTSS (DI)(BX*1), Z6
+	VFMADD231PS  Z6, Z4, Z2
+	VFMADD231PS  Z6, Z5, Z3
+	ADDQ         SI, DI
+	VMOVUPS      (CX), Z4
+	VMOVUPS      64(CX), Z5
+	ADDQ         DX, CX
+	VBROADCASTSS (DI), Z6
+	VFMADD231PS  Z6, Z4, Z0
+	VFMADD231PS  Z6, Z5, Z1
+	VBROADCASTSS (DI)(BX*1), Z6
+	VFMADD231PS  Z6, Z4, Z2
+	VFMADD231PS  Z6, Z5, Z3
+	ADDQ         SI, DI
 	DECQ         R8
-	JNZ          turn
+	JNZ          wide_turn
 
-rest:
+wide_rest:
 	ANDQ $0x03, AX
-	JZ   done
+	JZ   wide_summed
 
-one:
+wide_one:
+	VMOVUPS      (CX), Z4
+	VMOVUPS      64(CX), Z5
+	ADDQ         DX, CX
+	VBROADCASTSS (DI), Z6
+	VFMADD231PS  Z6, Z4, Z0
+	VFMADD231PS  Z6, Z5, Z1
+	VBROADCASTSS (DI)(BX*1), Z6
+	VFMADD231PS  Z6, Z4, Z2
+	VFMADD231PS  Z6, Z5, Z3
+	ADDQ         SI, DI
+	DECQ         AX
+	JNZ          wide_one
+
+wide_summed:
+	MOVQ      add+80(FP), AX
+	MOVQ      ldadd+88(FP), CX
+	TESTQ     AX, AX
+	JZ        wide_added
+	VMOVUPS   (AX), Z4
+	VADDPS    Z4, Z0, Z0
+	VMOVUPS.Z 64(AX), K1, Z4
+	VADDPS    Z4, Z1, Z1
+	ADDQ      CX, AX
+	VMOVUPS   (AX), Z4
+	VADDPS    Z4, Z2, Z2
+	VMOVUPS.Z 64(AX), K1, Z4
+	VADDPS    Z4, Z3, Z3
+
+wide_added:
+	MOVQ    c+56(FP), AX
+	MOVQ    ldc+64(FP), CX
+	VMOVUPS Z0, (AX)
+	VMOVUPS Z1, K1, 64(AX)
+	ADDQ    CX, AX
+	VMOVUPS Z2, (AX)
+	VMOVUPS Z3, K1, 64(AX)
+	VZEROUPPER
+	RET
+
+narrow:
+	MOVQ      cols+48(FP), AX
+	MOVQ      $0x00000010, CX
+	SUBQ      AX, CX
+	MOVQ      $0x0000ffff, AX
+	SHRQ      CL, AX
+	KMOVW     AX, K1
+	MOVQ      start+72(FP), AX
+	VXORPS    Z0, Z0, Z0
+	TESTQ     AX, AX
+	JZ        narrow_begun
+	VMOVUPS.Z (AX), K1, Z0
+
+narrow_begun:
+	VMOVAPS Z0, Z1
+	MOVQ    c+56(FP), AX
+	MOVQ    ldc+64(FP), CX
+	MOVQ    add+80(FP), DX
+	TESTQ   DX, DX
+	JZ      narrow_prefetch
+	MOVQ    DX, AX
+	MOVQ    ldadd+88(FP), CX
+
+narrow_prefetch:
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	MOVQ       k+0(FP), AX
+	MOVQ       b+32(FP), CX
+	MOVQ       ldb+40(FP), DX
+	MOVQ       row+16(FP), BX
+	MOVQ       col+24(FP), SI
+	LEAQ       (BX)(BX*2), DI
+	MOVQ       a+8(FP), DI
+	MOVQ       AX, R8
+	SHRQ       $0x02, R8
+	JZ         narrow_rest
+	PCALIGN    $0x40
+
+narrow_turn:
+	VMOVUPS      (CX), Z2
+	ADDQ         DX, CX
+	VBROADCASTSS (DI), Z3
+	VFMADD231PS  Z3, Z2, Z0
+	VBROADCASTSS (DI)(BX*1), Z3
+	VFMADD231PS  Z3, Z2, Z1
+	ADDQ         SI, DI
+	VMOVUPS      (CX), Z2
+	ADDQ         DX, CX
+	VBROADCASTSS (DI), Z3
+	VFMADD231PS  Z3, Z2, Z0
+	VBROADCASTSS (DI)(BX*1), Z3
+	VFMADD231PS  Z3, Z2, Z1
+	ADDQ         SI, DI
+	VMOVUPS      (CX), Z2
+	ADDQ         DX, CX
+	VBROADCASTSS (DI), Z3
+	VFMADD231PS  Z3, Z2, Z0
+	VBROADCASTSS (DI)(BX*1), Z3
+	VFMADD231PS  Z3, Z2, Z1
+	ADDQ         SI, DI
+	VMOVUPS      (CX), Z2
+	ADDQ         DX, CX
+	VBROADCASTSS (DI), Z3
+	VFMADD231PS  Z3, Z2, Z0
+	VBROADCASTSS (DI)(BX*1), Z3
+	VFMADD231PS  Z3, Z2, Z1
+	ADDQ         SI, DI
+	DECQ         R8
+	JNZ          narrow_turn
+
+narrow_rest:
+	ANDQ $0x03, AX
+	JZ   narrow_summed
+
+narrow_one:
+	VMOVUPS      (CX), Z2
+	ADDQ         DX, CX
+	VBROADCASTSS (DI), Z3
+	VFMADD231PS  Z3, Z2, Z0
+	VBROADCASTSS (DI)(BX*1), Z3
+	VFMADD231PS  Z3, Z2, Z1
+	ADDQ         SI, DI
+	DECQ         AX
+	JNZ          narrow_one
+
+narrow_summed:
+	MOVQ      add+80(FP), AX
+	MOVQ      ldadd+88(FP), CX
+	TESTQ     AX, AX
+	JZ        narrow_added
+	VMOVUPS.Z (AX), K1, Z2
+	VADDPS    Z2, Z0, Z0
+	ADDQ      CX, AX
+	VMOVUPS.Z (AX), K1, Z2
+	VADDPS    Z2, Z1, Z1
+
+narrow_added:
+	MOVQ    c+56(FP), AX
+	MOVQ    ldc+64(FP), CX
+	VMOVUPS Z0, K1, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Z1, K1, (AX)
+	VZEROUPPER
+	RET
+
+// func tile512x3(k int, a *float32, row int, col int, b *float32, ldb int, cols int, c *float32, ldc int, start *float32, add *float32, ldadd int)
+// Requires: AVX, AVX512DQ, AVX512F, MMX+
+TEXT ·tile512x3(SB), NOSPLIT, $0-96
+	MOVQ      cols+48(FP), AX
+	CMPQ      AX, $0x10
+	JLE       narrow
+	MOVQ      cols+48(FP), AX
+	MOVQ      $0x00000020, CX
+	SUBQ      AX, CX
+	MOVQ      $0x0000ffff, AX
+	SHRQ      CL, AX
+	KMOVW     AX, K1
+	MOVQ      start+72(FP), AX
+	VXORPS    Z0, Z0, Z0
+	VXORPS    Z1, Z1, Z1
+	TESTQ     AX, AX
+	JZ        wide_begun
+	VMOVUPS   (AX), Z0
+	VMOVUPS.Z 64(AX), K1, Z1
+
+wide_begun:
+	VMOVAPS Z0, Z2
+	VMOVAPS Z1, Z3
+	VMOVAPS Z0, Z4
+	VMOVAPS Z1, Z5
+	MOVQ    c+56(FP), AX
+	MOVQ    ldc+64(FP), CX
+	MOVQ    add+80(FP), DX
+	TESTQ   DX, DX
+	JZ      wide_prefetch
+	MOVQ    DX, AX
+	MOVQ    ldadd+88(FP), CX
+
+wide_prefetch:
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	MOVQ       k+0(FP), AX
+	MOVQ       b+32(FP), CX
+	MOVQ       ldb+40(FP), DX
+	MOVQ       row+16(FP), BX
+	MOVQ       col+24(FP), SI
+	LEAQ       (BX)(BX*2), DI
+	MOVQ       a+8(FP), DI
+	MOVQ       AX, R8
+	SHRQ       $0x02, R8
+	JZ         wide_rest
+	PCALIGN    $0x40
+
+wide_turn:
+	VMOVUPS      (CX), Z6
+	VMOVUPS      64(CX), Z7
+	ADDQ         DX, CX
+	VBROADCASTSS (DI), Z8
+	VFMADD231PS  Z8, Z6, Z0
+	VFMADD231PS  Z8, Z7, Z1
+	VBROADCASTSS (DI)(BX*1), Z8
+	VFMADD231PS  Z8, Z6, Z2
+	VFMADD231PS  Z8, Z7, Z3
+	VBROADCASTSS (DI)(BX*2), Z8
+	VFMADD231PS  Z8, Z6, Z4
+	VFMADD231PS  Z8, Z7, Z5
+	ADDQ         SI, DI
+	VMOVUPS      (CX), Z6
+	VMOVUPS      64(CX), Z7
+	ADDQ         DX, CX
+	VBROADCASTSS (DI), Z8
+	VFMADD231PS  Z8, Z6, Z0
+	VFMADD231PS  Z8, Z7, Z1
+	VBROADCASTSS (DI)(BX*1), Z8
+	VFMADD231PS  Z8, Z6, Z2
+	VFMADD231PS  Z8, Z7, Z3
+	VBROADCASTSS (DI)(BX*2), Z8
+	VFMADD231PS  Z8, Z6, Z4
+	VFMADD231PS  Z8, Z7, Z5
+	ADDQ         SI, DI
+	VMOVUPS      (CX), Z6
+	VMOVUPS      64(CX), Z7
+	ADDQ         DX, CX
+	VBROADCASTSS (DI), Z8
+	VFMADD231PS  Z8, Z6, Z0
+	VFMADD231PS  Z8, Z7, Z1
+	VBROADCASTSS (DI)(BX*1), Z8
+	VFMADD231PS  Z8, Z6, Z2
+	VFMADD231PS  Z8, Z7, Z3
+	VBROADCASTSS (DI)(BX*2), Z8
+	VFMADD231PS  Z8, Z6, Z4
+	VFMADD231PS  Z8, Z7, Z5
+	ADDQ         SI, DI
+	VMOVUPS      (CX), Z6
+	VMOVUPS      64(CX), Z7
+	ADDQ         DX, CX
+	VBROADCASTSS (DI), Z8
+	VFMADD231PS  Z8, Z6, Z0
+	VFMADD231PS  Z8, Z7, Z1
+	VBROADCASTSS (DI)(BX*1), Z8
+	VFMADD231PS  Z8, Z6, Z2
+	VFMADD231PS  Z8, Z7, Z3
+	VBROADCASTSS (DI)(BX*2), Z8
+	VFMADD231PS  Z8, Z6, Z4
+	VFMADD231PS  Z8, Z7, Z5
+	ADDQ         SI, DI
+	DECQ         R8
+	JNZ          wide_turn
+
+wide_rest:
+	ANDQ $0x03, AX
+	JZ   wide_summed
+
+wide_one:
+	VMOVUPS      (CX), Z6
+	VMOVUPS      64(CX), Z7
+	ADDQ         DX, CX
+	VBROADCASTSS (DI), Z8
+	VFMADD231PS  Z8, Z6, Z0
+	VFMADD231PS  Z8, Z7, Z1
+	VBROADCASTSS (DI)(BX*1), Z8
+	VFMADD231PS  Z8, Z6, Z2
+	VFMADD231PS  Z8, Z7, Z3
+	VBROADCASTSS (DI)(BX*2), Z8
+	VFMADD231PS  Z8, Z6, Z4
+	VFMADD231PS  Z8, Z7, Z5
+	ADDQ         SI, DI
+	DECQ         AX
+	JNZ          wide_one
+
+wide_summed:
+	MOVQ      add+80(FP), AX
+	MOVQ      ldadd+88(FP), CX
+	TESTQ     AX, AX
+	JZ        wide_added
+	VMOVUPS   (AX), Z6
+	VADDPS    Z6, Z0, Z0
+	VMOVUPS.Z 64(AX), K1, Z6
+	VADDPS    Z6, Z1, Z1
+	ADDQ      CX, AX
+	VMOVUPS   (AX), Z6
+	VADDPS    Z6, Z2, Z2
+	VMOVUPS.Z 64(AX), K1, Z6
+	VADDPS    Z6, Z3, Z3
+	ADDQ      CX, AX
+	VMOVUPS   (AX), Z6
+	VADDPS    Z6, Z4, Z4
+	VMOVUPS.Z 64(AX), K1, Z6
+	VADDPS    Z6, Z5, Z5
+
+wide_added:
+	MOVQ    c+56(FP), AX
+	MOVQ    ldc+64(FP), CX
+	VMOVUPS Z0, (AX)
+	VMOVUPS Z1, K1, 64(AX)
+	ADDQ    CX, AX
+	VMOVUPS Z2, (AX)
+	VMOVUPS Z3, K1, 64(AX)
+	ADDQ    CX, AX
+	VMOVUPS Z4, (AX)
+	VMOVUPS Z5, K1, 64(AX)
+	VZEROUPPER
+	RET
+
+narrow:
+	MOVQ      cols+48(FP), AX
+	MOVQ      $0x00000010, CX
+	SUBQ      AX, CX
+	MOVQ      $0x0000ffff, AX
+	SHRQ      CL, AX
+	KMOVW     AX, K1
+	MOVQ      start+72(FP), AX
+	VXORPS    Z0, Z0, Z0
+	TESTQ     AX, AX
+	JZ        narrow_begun
+	VMOVUPS.Z (AX), K1, Z0
+
+narrow_begun:
+	VMOVAPS Z0, Z1
+	VMOVAPS Z0, Z2
+	MOVQ    c+56(FP), AX
+	MOVQ    ldc+64(FP), CX
+	MOVQ    add+80(FP), DX
+	TESTQ   DX, DX
+	JZ      narrow_prefetch
+	MOVQ    DX, AX
+	MOVQ    ldadd+88(FP), CX
+
+narrow_prefetch:
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	MOVQ       k+0(FP), AX
+	MOVQ       b+32(FP), CX
+	MOVQ       ldb+40(FP), DX
+	MOVQ       row+16(FP), BX
+	MOVQ       col+24(FP), SI
+	LEAQ       (BX)(BX*2), DI
+	MOVQ       a+8(FP), DI
+	MOVQ       AX, R8
+	SHRQ       $0x02, R8
+	JZ         narrow_rest
+	PCALIGN    $0x40
+
+narrow_turn:
+	VMOVUPS      (CX), Z3
+	ADDQ         DX, CX
+	VBROADCASTSS (DI), Z4
+	VFMADD231PS  Z4, Z3, Z0
+	VBROADCASTSS (DI)(BX*1), Z4
+	VFMADD231PS  Z4, Z3, Z1
+	VBROADCASTSS (DI)(BX*2), Z4
+	VFMADD231PS  Z4, Z3, Z2
+	ADDQ         SI, DI
+	VMOVUPS      (CX), Z3
+	ADDQ         DX, CX
+	VBROADCASTSS (DI), Z4
+	VFMADD231PS  Z4, Z3, Z0
+	VBROADCASTSS (DI)(BX*1), Z4
+	VFMADD231PS  Z4, Z3, Z1
+	VBROADCASTSS (DI)(BX*2), Z4
+	VFMADD231PS  Z4, Z3, Z2
+	ADDQ         SI, DI
+	VMOVUPS      (CX), Z3
+	ADDQ         DX, CX
+	VBROADCASTSS (DI), Z4
+	VFMADD231PS  Z4, Z3, Z0
+	VBROADCASTSS (DI)(BX*1), Z4
+	VFMADD231PS  Z4, Z3, Z1
+	VBROADCASTSS (DI)(BX*2), Z4
+	VFMADD231PS  Z4, Z3, Z2
+	ADDQ         SI, DI
+	VMOVUPS      (CX), Z3
+	ADDQ         DX, CX
+	VBROADCASTSS (DI), Z4
+	VFMADD231PS  Z4, Z3, Z0
+	VBROADCASTSS (DI)(BX*1), Z4
+	VFMADD231PS  Z4, Z3, Z1
+	VBROADCASTSS (DI)(BX*2), Z4
+	VFMADD231PS  Z4, Z3, Z2
+	ADDQ         SI, DI
+	DECQ         R8
+	JNZ          narrow_turn
+
+narrow_rest:
+	ANDQ $0x03, AX
+	JZ   narrow_summed
+
+narrow_one:
+	VMOVUPS      (CX), Z3
+	ADDQ         DX, CX
+	VBROADCASTSS (DI), Z4
+	VFMADD231PS  Z4, Z3, Z0
+	VBROADCASTSS (DI)(BX*1), Z4
+	VFMADD231PS  Z4, Z3, Z1
+	VBROADCASTSS (DI)(BX*2), Z4
+	VFMADD231PS  Z4, Z3, Z2
+	ADDQ         SI, DI
+	DECQ         AX
+	JNZ          narrow_one
+
+narrow_summed:
+	MOVQ      add+80(FP), AX
+	MOVQ      ldadd+88(FP), CX
+	TESTQ     AX, AX
+	JZ        narrow_added
+	VMOVUPS.Z (AX), K1, Z3
+	VADDPS    Z3, Z0, Z0
+	ADDQ      CX, AX
+	VMOVUPS.Z (AX), K1, Z3
+	VADDPS    Z3, Z1, Z1
+	ADDQ      CX, AX
+	VMOVUPS.Z (AX), K1, Z3
+	VADDPS    Z3, Z2, Z2
+
+narrow_added:
+	MOVQ    c+56(FP), AX
+	MOVQ    ldc+64(FP), CX
+	VMOVUPS Z0, K1, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Z1, K1, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Z2, K1, (AX)
+	VZEROUPPER
+	RET
+
+// func tile512x4(k int, a *float32, row int, col int, b *float32, ldb int, cols int, c *float32, ldc int, start *float32, add *float32, ldadd int)
+// Requires: AVX, AVX512DQ, AVX512F, MMX+
+TEXT ·tile512x4(SB), NOSPLIT, $0-96
+	MOVQ      cols+48(FP), AX
+	CMPQ      AX, $0x10
+	JLE       narrow
+	MOVQ      cols+48(FP), AX
+	MOVQ      $0x00000020, CX
+	SUBQ      AX, CX
+	MOVQ      $0x0000ffff, AX
+	SHRQ      CL, AX
+	KMOVW     AX, K1
+	MOVQ      start+72(FP), AX
+	VXORPS    Z0, Z0, Z0
+	VXORPS    Z1, Z1, Z1
+	TESTQ     AX, AX
+	JZ        wide_begun
+	VMOVUPS   (AX), Z0
+	VMOVUPS.Z 64(AX), K1, Z1
+
+wide_begun:
+	VMOVAPS Z0, Z2
+	VMOVAPS Z1, Z3
+	VMOVAPS Z0, Z4
+	VMOVAPS Z1, Z5
+	VMOVAPS Z0, Z6
+	VMOVAPS Z1, Z7
+	MOVQ    c+56(FP), AX
+	MOVQ    ldc+64(FP), CX
+	MOVQ    add+80(FP), DX
+	TESTQ   DX, DX
+	JZ      wide_prefetch
+	MOVQ    DX, AX
+	MOVQ    ldadd+88(FP), CX
+
+wide_prefetch:
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	MOVQ       k+0(FP), AX
+	MOVQ       b+32(FP), CX
+	MOVQ       ldb+40(FP), DX
+	MOVQ       row+16(FP), BX
+	MOVQ       col+24(FP), SI
+	LEAQ       (BX)(BX*2), DI
+	MOVQ       a+8(FP), R8
+	MOVQ       AX, R9
+	SHRQ       $0x02, R9
+	JZ         wide_rest
+	PCALIGN    $0x40
+
+wide_turn:
 	VMOVUPS      (CX), Z8
 	VMOVUPS      64(CX), Z9
-	VBROADCASTSS (DI), Z10
+	ADDQ         DX, CX
+	VBROADCASTSS (R8), Z10
 	VFMADD231PS  Z10, Z8, Z0
 	VFMADD231PS  Z10, Z9, Z1
-	VBROADCASTSS (DI)(DX*1), Z10
+	VBROADCASTSS (R8)(BX*1), Z10
 	VFMADD231PS  Z10, Z8, Z2
 	VFMADD231PS  Z10, Z9, Z3
-	VBROADCASTSS (DI)(DX*2), Z10
+	VBROADCASTSS (R8)(BX*2), Z10
 	VFMADD231PS  Z10, Z8, Z4
 	VFMADD231PS  Z10, Z9, Z5
-	VBROADCASTSS (DI)(SI*1), Z10
+	VBROADCASTSS (R8)(DI*1), Z10
 	VFMADD231PS  Z10, Z8, Z6
 	VFMADD231PS  Z10, Z9, Z7
-	ADDQ         BX, DI
-	ADDQ         $0x00000080, CX
-	DECQ         AX
-	JNZ          one
+	ADDQ         SI, R8
+	VMOVUPS      (CX), Z8
+	VMOVUPS      64(CX), Z9
+	ADDQ         DX, CX
+	VBROADCASTSS (R8), Z10
+	VFMADD231PS  Z10, Z8, Z0
+	VFMADD231PS  Z10, Z9, Z1
+	VBROADCASTSS (R8)(BX*1), Z10
+	VFMADD231PS  Z10, Z8, Z2
+	VFMADD231PS  Z10, Z9, Z3
+	VBROADCASTSS (R8)(BX*2), Z10
+	VFMADD231PS  Z10, Z8, Z4
+	VFMADD231PS  Z10, Z9, Z5
+	VBROADCASTSS (R8)(DI*1), Z10
+	VFMADD231PS  Z10, Z8, Z6
+	VFMADD231PS  Z10, Z9, Z7
+	ADDQ         SI, R8
+	VMOVUPS      (CX), Z8
+	VMOVUPS      64(CX), Z9
+	ADDQ         DX, CX
+	VBROADCASTSS (R8), Z10
+	VFMADD231PS  Z10, Z8, Z0
+	VFMADD231PS  Z10, Z9, Z1
+	VBROADCASTSS (R8)(BX*1), Z10
+	VFMADD231PS  Z10, Z8, Z2
+	VFMADD231PS  Z10, Z9, Z3
+	VBROADCASTSS (R8)(BX*2), Z10
+	VFMADD231PS  Z10, Z8, Z4
+	VFMADD231PS  Z10, Z9, Z5
+	VBROADCASTSS (R8)(DI*1), Z10
+	VFMADD231PS  Z10, Z8, Z6
+	VFMADD231PS  Z10, Z9, Z7
+	ADDQ         SI, R8
+	VMOVUPS      (CX), Z8
+	VMOVUPS      64(CX), Z9
+	ADDQ         DX, CX
+	VBROADCASTSS (R8), Z10
+	VFMADD231PS  Z10, Z8, Z0
+	VFMADD231PS  Z10, Z9, Z1
+	VBROADCASTSS (R8)(BX*1), Z10
+	VFMADD231PS  Z10, Z8, Z2
+	VFMADD231PS  Z10, Z9, Z3
+	VBROADCASTSS (R8)(BX*2), Z10
+	VFMADD231PS  Z10, Z8, Z4
+	VFMADD231PS  Z10, Z9, Z5
+	VBROADCASTSS (R8)(DI*1), Z10
+	VFMADD231PS  Z10, Z8, Z6
+	VFMADD231PS  Z10, Z9, Z7
+	ADDQ         SI, R8
+	DECQ         R9
+	JNZ          wide_turn
 
-done:
-	MOVQ    c+40(FP), AX
-	MOVQ    ldc+48(FP), CX
+wide_rest:
+	ANDQ $0x03, AX
+	JZ   wide_summed
+
+wide_one:
+	VMOVUPS      (CX), Z8
+	VMOVUPS      64(CX), Z9
+	ADDQ         DX, CX
+	VBROADCASTSS (R8), Z10
+	VFMADD231PS  Z10, Z8, Z0
+	VFMADD231PS  Z10, Z9, Z1
+	VBROADCASTSS (R8)(BX*1), Z10
+	VFMADD231PS  Z10, Z8, Z2
+	VFMADD231PS  Z10, Z9, Z3
+	VBROADCASTSS (R8)(BX*2), Z10
+	VFMADD231PS  Z10, Z8, Z4
+	VFMADD231PS  Z10, Z9, Z5
+	VBROADCASTSS (R8)(DI*1), Z10
+	VFMADD231PS  Z10, Z8, Z6
+	VFMADD231PS  Z10, Z9, Z7
+	ADDQ         SI, R8
+	DECQ         AX
+	JNZ          wide_one
+
+wide_summed:
+	MOVQ      add+80(FP), AX
+	MOVQ      ldadd+88(FP), CX
+	TESTQ     AX, AX
+	JZ        wide_added
+	VMOVUPS   (AX), Z8
+	VADDPS    Z8, Z0, Z0
+	VMOVUPS.Z 64(AX), K1, Z8
+	VADDPS    Z8, Z1, Z1
+	ADDQ      CX, AX
+	VMOVUPS   (AX), Z8
+	VADDPS    Z8, Z2, Z2
+	VMOVUPS.Z 64(AX), K1, Z8
+	VADDPS    Z8, Z3, Z3
+	ADDQ      CX, AX
+	VMOVUPS   (AX), Z8
+	VADDPS    Z8, Z4, Z4
+	VMOVUPS.Z 64(AX), K1, Z8
+	VADDPS    Z8, Z5, Z5
+	ADDQ      CX, AX
+	VMOVUPS   (AX), Z8
+	VADDPS    Z8, Z6, Z6
+	VMOVUPS.Z 64(AX), K1, Z8
+	VADDPS    Z8, Z7, Z7
+
+wide_added:
+	MOVQ    c+56(FP), AX
+	MOVQ    ldc+64(FP), CX
 	VMOVUPS Z0, (AX)
-	VMOVUPS Z1, 64(AX)
+	VMOVUPS Z1, K1, 64(AX)
 	ADDQ    CX, AX
 	VMOVUPS Z2, (AX)
-	VMOVUPS Z3, 64(AX)
+	VMOVUPS Z3, K1, 64(AX)
 	ADDQ    CX, AX
 	VMOVUPS Z4, (AX)
-	VMOVUPS Z5, 64(AX)
+	VMOVUPS Z5, K1, 64(AX)
 	ADDQ    CX, AX
 	VMOVUPS Z6, (AX)
-	VMOVUPS Z7, 64(AX)
+	VMOVUPS Z7, K1, 64(AX)
 	VZEROUPPER
 	RET
 
-// func tile512x5(k int, a *float32, row int, col int, b *float32, c *float32, ldc int, init *float32, ldinit int)
-// Requires: AVX, AVX512F, MMX+
-TEXT ·tile512x5(SB), NOSPLIT, $0-72
+narrow:
+	MOVQ      cols+48(FP), AX
+	MOVQ      $0x00000010, CX
+	SUBQ      AX, CX
+	MOVQ      $0x0000ffff, AX
+	SHRQ      CL, AX
+	KMOVW     AX, K1
+	MOVQ      start+72(FP), AX
+	VXORPS    Z0, Z0, Z0
+	TESTQ     AX, AX
+	JZ        narrow_begun
+	VMOVUPS.Z (AX), K1, Z0
+
+narrow_begun:
+	VMOVAPS Z0, Z1
+	VMOVAPS Z0, Z2
+	VMOVAPS Z0, Z3
+	MOVQ    c+56(FP), AX
+	MOVQ    ldc+64(FP), CX
+	MOVQ    add+80(FP), DX
+	TESTQ   DX, DX
+	JZ      narrow_prefetch
+	MOVQ    DX, AX
+	MOVQ    ldadd+88(FP), CX
+
+narrow_prefetch:
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
 	MOVQ       k+0(FP), AX
 	MOVQ       b+32(FP), CX
-	MOVQ       init+56(FP), DX
-	MOVQ       ldinit+64(FP), BX
-	MOVQ       c+40(FP), SI
-	MOVQ       ldc+48(FP), DI
-	VMOVUPS    (DX), Z0
-	VMOVUPS    64(DX), Z1
-	PREFETCHT0 (SI)
-	PREFETCHT0 127(SI)
-	ADDQ       BX, DX
-	ADDQ       DI, SI
-	VMOVUPS    (DX), Z2
-	VMOVUPS    64(DX), Z3
-	PREFETCHT0 (SI)
-	PREFETCHT0 127(SI)
-	ADDQ       BX, DX
-	ADDQ       DI, SI
-	VMOVUPS    (DX), Z4
-	VMOVUPS    64(DX), Z5
-	PREFETCHT0 (SI)
-	PREFETCHT0 127(SI)
-	ADDQ       BX, DX
-	ADDQ       DI, SI
-	VMOVUPS    (DX), Z6
-	VMOVUPS    64(DX), Z7
-	PREFETCHT0 (SI)
-	PREFETCHT0 127(SI)
-	ADDQ       BX, DX
-	ADDQ       DI, SI
-	VMOVUPS    (DX), Z8
-	VMOVUPS    64(DX), Z9
-	PREFETCHT0 (SI)
-	PREFETCHT0 127(SI)
-	MOVQ       row+16(FP), DX
-	MOVQ       col+24(FP), BX
-	LEAQ       (DX)(DX*2), SI
-	MOVQ       a+8(FP), DI
-	LEAQ       (DI)(DX*4), R8
+	MOVQ       ldb+40(FP), DX
+	MOVQ       row+16(FP), BX
+	MOVQ       col+24(FP), SI
+	LEAQ       (BX)(BX*2), DI
+	MOVQ       a+8(FP), R8
 	MOVQ       AX, R9
 	SHRQ       $0x02, R9
-	JZ         rest
+	JZ         narrow_rest
 	PCALIGN    $0x40
 
-turn:
+narrow_turn:
+	VMOVUPS      (CX), Z4
+	ADDQ         DX, CX
+	VBROADCASTSS (R8), Z5
+	VFMADD231PS  Z5, Z4, Z0
+	VBROADCASTSS (R8)(BX*1), Z5
+	VFMADD231PS  Z5, Z4, Z1
+	VBROADCASTSS (R8)(BX*2), Z5
+	VFMADD231PS  Z5, Z4, Z2
+	VBROADCASTSS (R8)(DI*1), Z5
+	VFMADD231PS  Z5, Z4, Z3
+	ADDQ         SI, R8
+	VMOVUPS      (CX), Z4
+	ADDQ         DX, CX
+	VBROADCASTSS (R8), Z5
+	VFMADD231PS  Z5, Z4, Z0
+	VBROADCASTSS (R8)(BX*1), Z5
+	VFMADD231PS  Z5, Z4, Z1
+	VBROADCASTSS (R8)(BX*2), Z5
+	VFMADD231PS  Z5, Z4, Z2
+	VBROADCASTSS (R8)(DI*1), Z5
+	VFMADD231PS  Z5, Z4, Z3
+	ADDQ         SI, R8
+	VMOVUPS      (CX), Z4
+	ADDQ         DX, CX
+	VBROADCASTSS (R8), Z5
+	VFMADD231PS  Z5, Z4, Z0
+	VBROADCASTSS (R8)(BX*1), Z5
+	VFMADD231PS  Z5, Z4, Z1
+	VBROADCASTSS (R8)(BX*2), Z5
+	VFMADD231PS  Z5, Z4, Z2
+	VBROADCASTSS (R8)(DI*1), Z5
+	VFMADD231PS  Z5, Z4, Z3
+	ADDQ         SI, R8
+	VMOVUPS      (CX), Z4
+	ADDQ         DX, CX
+	VBROADCASTSS (R8), Z5
+	VFMADD231PS  Z5, Z4, Z0
+	VBROADCASTSS (R8)(BX*1), Z5
+	VFMADD231PS  Z5, Z4, Z1
+	VBROADCASTSS (R8)(BX*2), Z5
+	VFMADD231PS  Z5, Z4, Z2
+	VBROADCASTSS (R8)(DI*1), Z5
+	VFMADD231PS  Z5, Z4, Z3
+	ADDQ         SI, R8
+	DECQ         R9
+	JNZ          narrow_turn
+
+narrow_rest:
+	ANDQ $0x03, AX
+	JZ   narrow_summed
+
+narrow_one:
+	VMOVUPS      (CX), Z4
+	ADDQ         DX, CX
+	VBROADCASTSS (R8), Z5
+	VFMADD231PS  Z5, Z4, Z0
+	VBROADCASTSS (R8)(BX*1), Z5
+	VFMADD231PS  Z5, Z4, Z1
+	VBROADCASTSS (R8)(BX*2), Z5
+	VFMADD231PS  Z5, Z4, Z2
+	VBROADCASTSS (R8)(DI*1), Z5
+	VFMADD231PS  Z5, Z4, Z3
+	ADDQ         SI, R8
+	DECQ         AX
+	JNZ          narrow_one
+
+narrow_summed:
+	MOVQ      add+80(FP), AX
+	MOVQ      ldadd+88(FP), CX
+	TESTQ     AX, AX
+	JZ        narrow_added
+	VMOVUPS.Z (AX), K1, Z4
+	VADDPS    Z4, Z0, Z0
+	ADDQ      CX, AX
+	VMOVUPS.Z (AX), K1, Z4
+	VADDPS    Z4, Z1, Z1
+	ADDQ      CX, AX
+	VMOVUPS.Z (AX), K1, Z4
+	VADDPS    Z4, Z2, Z2
+	ADDQ      CX, AX
+	VMOVUPS.Z (AX), K1, Z4
+	VADDPS    Z4, Z3, Z3
+
+narrow_added:
+	MOVQ    c+56(FP), AX
+	MOVQ    ldc+64(FP), CX
+	VMOVUPS Z0, K1, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Z1, K1, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Z2, K1, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Z3, K1, (AX)
+	VZEROUPPER
+	RET
+
+// func tile512x5(k int, a *float32, row int, col int, b *float32, ldb int, cols int, c *float32, ldc int, start *float32, add *float32, ldadd int)
+// Requires: AVX, AVX512DQ, AVX512F, MMX+
+TEXT ·tile512x5(SB), NOSPLIT, $0-96
+	MOVQ      cols+48(FP), AX
+	CMPQ      AX, $0x10
+	JLE       narrow
+	MOVQ      cols+48(FP), AX
+	MOVQ      $0x00000020, CX
+	SUBQ      AX, CX
+	MOVQ      $0x0000ffff, AX
+	SHRQ      CL, AX
+	KMOVW     AX, K1
+	MOVQ      start+72(FP), AX
+	VXORPS    Z0, Z0, Z0
+	VXORPS    Z1, Z1, Z1
+	TESTQ     AX, AX
+	JZ        wide_begun
+	VMOVUPS   (AX), Z0
+	VMOVUPS.Z 64(AX), K1, Z1
+
+wide_begun:
+	VMOVAPS Z0, Z2
+	VMOVAPS Z1, Z3
+	VMOVAPS Z0, Z4
+	VMOVAPS Z1, Z5
+	VMOVAPS Z0, Z6
+	VMOVAPS Z1, Z7
+	VMOVAPS Z0, Z8
+	VMOVAPS Z1, Z9
+	MOVQ    c+56(FP), AX
+	MOVQ    ldc+64(FP), CX
+	MOVQ    add+80(FP), DX
+	TESTQ   DX, DX
+	JZ      wide_prefetch
+	MOVQ    DX, AX
+	MOVQ    ldadd+88(FP), CX
+
+wide_prefetch:
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	MOVQ       k+0(FP), AX
+	MOVQ       b+32(FP), CX
+	MOVQ       ldb+40(FP), DX
+	MOVQ       row+16(FP), BX
+	MOVQ       col+24(FP), SI
+	LEAQ       (BX)(BX*2), DI
+	MOVQ       a+8(FP), R8
+	LEAQ       (R8)(BX*4), R9
+	MOVQ       AX, R10
+	SHRQ       $0x02, R10
+	JZ         wide_rest
+	PCALIGN    $0x40
+
+wide_turn:
 	VMOVUPS      (CX), Z10
 	VMOVUPS      64(CX), Z11
-	VBROADCASTSS (DI), Z12
+	ADDQ         DX, CX
+	VBROADCASTSS (R8), Z12
 	VFMADD231PS  Z12, Z10, Z0
 	VFMADD231PS  Z12, Z11, Z1
-	VBROADCASTSS (DI)(DX*1), Z12
+	VBROADCASTSS (R8)(BX*1), Z12
 	VFMADD231PS  Z12, Z10, Z2
 	VFMADD231PS  Z12, Z11, Z3
-	VBROADCASTSS (DI)(DX*2), Z12
+	VBROADCASTSS (R8)(BX*2), Z12
 	VFMADD231PS  Z12, Z10, Z4
 	VFMADD231PS  Z12, Z11, Z5
-	VBROADCASTSS (DI)(SI*1), Z12
+	VBROADCASTSS (R8)(DI*1), Z12
 	VFMADD231PS  Z12, Z10, Z6
 	VFMADD231PS  Z12, Z11, Z7
-	VBROADCASTSS (R8), Z12
+	VBROADCASTSS (R9), Z12
 	VFMADD231PS  Z12, Z10, Z8
 	VFMADD231PS  Z12, Z11, Z9
-	ADDQ         BX, DI
-	ADDQ         BX, R8
-	VMOVUPS      128(CX), Z10
-	VMOVUPS      192(CX), Z11
-	VBROADCASTSS (DI), Z12
-	VFMADD231PS  Z12, Z10, Z0
-	VFMADD231PS  Z12, Z11, Z1
-	VBROADCASTSS (DI)(DX*1), Z12
-	VFMADD231PS  Z12, Z10, Z2
-	VFMADD231PS  Z12, Z11, Z3
-	VBROADCASTSS (DI)(DX*2), Z12
-	VFMADD231PS  Z12, Z10, Z4
-	VFMADD231PS  Z12, Z11, Z5
-	VBROADCASTSS (DI)(SI*1), Z12
-	VFMADD231PS  Z12, Z10, Z6
-	VFMADD231PS  Z12, Z11, Z7
-	VBROADCASTSS (R8), Z12
-	VFMADD231PS  Z12, Z10, Z8
-	VFMADD231PS  Z12, Z11, Z9
-	ADDQ         BX, DI
-	ADDQ         BX, R8
-	VMOVUPS      256(CX), Z10
-	VMOVUPS      320(CX), Z11
-	VBROADCASTSS (DI), Z12
-	VFMADD231PS  Z12, Z10, Z0
-	VFMADD231PS  Z12, Z11, Z1
-	VBROADCASTSS (DI)(DX*1), Z12
-	VFMADD231PS  Z12, Z10, Z2
-	VFMADD231PS  Z12, Z11, Z3
-	VBROADCASTSS (DI)(DX*2), Z12
-	VFMADD231PS  Z12, Z10, Z4
-	VFMADD231PS  Z12, Z11, Z5
-	VBROADCASTSS (DI)(SI*1), Z12
-	VFMADD231PS  Z12, Z10, Z6
-	VFMADD231PS  Z12, Z11, Z7
-	VBROADCASTSS (R8), Z12
-	VFMADD231PS  Z12, Z10, Z8
-	VFMADD231PS  Z12, Z11, Z9
-	ADDQ         BX, DI
-	ADDQ         BX, R8
-	VMOVUPS      384(CX), Z10
-	VMOVUPS      448(CX), Z11
-	VBROADCASTSS (DI), Z12
-	VFMADD231PS  Z12, Z10, Z0
-	VFMADD231PS  Z12, Z11, Z1
-	VBROADCASTSS (DI)(DX*1), Z12
-	VFMADD231PS  Z12, Z10, Z2
-	VFMADD231PS  Z12, Z11, Z3
-	VBROADCASTSS (DI)(DX*2), Z12
-	VFMADD231PS  Z12, Z10, Z4
-	VFMADD231PS  Z12, Z11, Z5
-	VBROADCASTSS (DI)(SI*1), Z12
-	VFMADD231PS  Z12, Z10, Z6
-	VFMADD231PS  Z12, Z11, Z7
-	VBROADCASTSS (R8), Z12
-	VFMADD231PS  Z12, Z10, Z8
-	VFMADD231PS  Z12, Z11, Z9
-	ADDQ         BX, DI
-	ADDQ         BX, R8
-	ADDQ         $0x00000200, CX
-	DECQ         R9
-	JNZ          turn
-
-rest:
-	ANDQ $0x03, AX
-	JZ   done
-
-one:
+	ADDQ         SI, R8
+	ADDQ         SI, R9
 	VMOVUPS      (CX), Z10
 	VMOVUPS      64(CX), Z11
-	VBROADCASTSS (DI), Z12
+	ADDQ         DX, CX
+	VBROADCASTSS (R8), Z12
 	VFMADD231PS  Z12, Z10, Z0
 	VFMADD231PS  Z12, Z11, Z1
-	VBROADCASTSS (DI)(DX*1), Z12
+	VBROADCASTSS (R8)(BX*1), Z12
 	VFMADD231PS  Z12, Z10, Z2
 	VFMADD231PS  Z12, Z11, Z3
-	VBROADCASTSS (DI)(DX*2), Z12
+	VBROADCASTSS (R8)(BX*2), Z12
 	VFMADD231PS  Z12, Z10, Z4
 	VFMADD231PS  Z12, Z11, Z5
-	VBROADCASTSS (DI)(SI*1), Z12
+	VBROADCASTSS (R8)(DI*1), Z12
 	VFMADD231PS  Z12, Z10, Z6
 	VFMADD231PS  Z12, Z11, Z7
-	VBROADCASTSS (R8), Z12
+	VBROADCASTSS (R9), Z12
 	VFMADD231PS  Z12, Z10, Z8
 	VFMADD231PS  Z12, Z11, Z9
-	ADDQ         BX, DI
-	ADDQ         BX, R8
-	ADDQ         $0x00000080, CX
-	DECQ         AX
-	JNZ          one
+	ADDQ         SI, R8
+	ADDQ         SI, R9
+	VMOVUPS      (CX), Z10
+	VMOVUPS      64(CX), Z11
+	ADDQ         DX, CX
+	VBROADCASTSS (R8), Z12
+	VFMADD231PS  Z12, Z10, Z0
+	VFMADD231PS  Z12, Z11, Z1
+	VBROADCASTSS (R8)(BX*1), Z12
+	VFMADD231PS  Z12, Z10, Z2
+	VFMADD231PS  Z12, Z11, Z3
+	VBROADCASTSS (R8)(BX*2), Z12
+	VFMADD231PS  Z12, Z10, Z4
+	VFMADD231PS  Z12, Z11, Z5
+	VBROADCASTSS (R8)(DI*1), Z12
+	VFMADD231PS  Z12, Z10, Z6
+	VFMADD231PS  Z12, Z11, Z7
+	VBROADCASTSS (R9), Z12
+	VFMADD231PS  Z12, Z10, Z8
+	VFMADD231PS  Z12, Z11, Z9
+	ADDQ         SI, R8
+	ADDQ         SI, R9
+	VMOVUPS      (CX), Z10
+	VMOVUPS      64(CX), Z11
+	ADDQ         DX, CX
+	VBROADCASTSS (R8), Z12
+	VFMADD231PS  Z12, Z10, Z0
+	VFMADD231PS  Z12, Z11, Z1
+	VBROADCASTSS (R8)(BX*1), Z12
+	VFMADD231PS  Z12, Z10, Z2
+	VFMADD231PS  Z12, Z11, Z3
+	VBROADCASTSS (R8)(BX*2), Z12
+	VFMADD231PS  Z12, Z10, Z4
+	VFMADD231PS  Z12, Z11, Z5
+	VBROADCASTSS (R8)(DI*1), Z12
+	VFMADD231PS  Z12, Z10, Z6
+	VFMADD231PS  Z12, Z11, Z7
+	VBROADCASTSS (R9), Z12
+	VFMADD231PS  Z12, Z10, Z8
+	VFMADD231PS  Z12, Z11, Z9
+	ADDQ         SI, R8
+	ADDQ         SI, R9
+	DECQ         R10
+	JNZ          wide_turn
 
-done:
-	MOVQ    c+40(FP), AX
-	MOVQ    ldc+48(FP), CX
+wide_rest:
+	ANDQ $0x03, AX
+	JZ   wide_summed
+
+wide_one:
+	VMOVUPS      (CX), Z10
+	VMOVUPS      64(CX), Z11
+	ADDQ         DX, CX
+	VBROADCASTSS (R8), Z12
+	VFMADD231PS  Z12, Z10, Z0
+	VFMADD231PS  Z12, Z11, Z1
+	VBROADCASTSS (R8)(BX*1), Z12
+	VFMADD231PS  Z12, Z10, Z2
+	VFMADD231PS  Z12, Z11, Z3
+	VBROADCASTSS (R8)(BX*2), Z12
+	VFMADD231PS  Z12, Z10, Z4
+	VFMADD231PS  Z12, Z11, Z5
+	VBROADCASTSS (R8)(DI*1), Z12
+	VFMADD231PS  Z12, Z10, Z6
+	VFMADD231PS  Z12, Z11, Z7
+	VBROADCASTSS (R9), Z12
+	VFMADD231PS  Z12, Z10, Z8
+	VFMADD231PS  Z12, Z11, Z9
+	ADDQ         SI, R8
+	ADDQ         SI, R9
+	DECQ         AX
+	JNZ          wide_one
+
+wide_summed:
+	MOVQ      add+80(FP), AX
+	MOVQ      ldadd+88(FP), CX
+	TESTQ     AX, AX
+	JZ        wide_added
+	VMOVUPS   (AX), Z10
+	VADDPS    Z10, Z0, Z0
+	VMOVUPS.Z 64(AX), K1, Z10
+	VADDPS    Z10, Z1, Z1
+	ADDQ      CX, AX
+	VMOVUPS   (AX), Z10
+	VADDPS    Z10, Z2, Z2
+	VMOVUPS.Z 64(AX), K1, Z10
+	VADDPS    Z10, Z3, Z3
+	ADDQ      CX, AX
+	VMOVUPS   (AX), Z10
+	VADDPS    Z10, Z4, Z4
+	VMOVUPS.Z 64(AX), K1, Z10
+	VADDPS    Z10, Z5, Z5
+	ADDQ      CX, AX
+	VMOVUPS   (AX), Z10
+	VADDPS    Z10, Z6, Z6
+	VMOVUPS.Z 64(AX), K1, Z10
+	VADDPS    Z10, Z7, Z7
+	ADDQ      CX, AX
+	VMOVUPS   (AX), Z10
+	VADDPS    Z10, Z8, Z8
+	VMOVUPS.Z 64(AX), K1, Z10
+	VADDPS    Z10, Z9, Z9
+
+wide_added:
+	MOVQ    c+56(FP), AX
+	MOVQ    ldc+64(FP), CX
 	VMOVUPS Z0, (AX)
-	VMOVUPS Z1, 64(AX)
+	VMOVUPS Z1, K1, 64(AX)
 	ADDQ    CX, AX
 	VMOVUPS Z2, (AX)
-	VMOVUPS Z3, 64(AX)
+	VMOVUPS Z3, K1, 64(AX)
 	ADDQ    CX, AX
 	VMOVUPS Z4, (AX)
-	VMOVUPS Z5, 64(AX)
+	VMOVUPS Z5, K1, 64(AX)
 	ADDQ    CX, AX
 	VMOVUPS Z6, (AX)
-	VMOVUPS Z7, 64(AX)
+	VMOVUPS Z7, K1, 64(AX)
 	ADDQ    CX, AX
 	VMOVUPS Z8, (AX)
-	VMOVUPS Z9, 64(AX)
+	VMOVUPS Z9, K1, 64(AX)
 	VZEROUPPER
 	RET
 
-// func tile512x6(k int, a *float32, row int, col int, b *float32, c *float32, ldc int, init *float32, ldinit int)
-// Requires: AVX, AVX512F, MMX+
-TEXT ·tile512x6(SB), NOSPLIT, $0-72
+narrow:
+	MOVQ      cols+48(FP), AX
+	MOVQ      $0x00000010, CX
+	SUBQ      AX, CX
+	MOVQ      $0x0000ffff, AX
+	SHRQ      CL, AX
+	KMOVW     AX, K1
+	MOVQ      start+72(FP), AX
+	VXORPS    Z0, Z0, Z0
+	TESTQ     AX, AX
+	JZ        narrow_begun
+	VMOVUPS.Z (AX), K1, Z0
+
+narrow_begun:
+	VMOVAPS Z0, Z1
+	VMOVAPS Z0, Z2
+	VMOVAPS Z0, Z3
+	VMOVAPS Z0, Z4
+	MOVQ    c+56(FP), AX
+	MOVQ    ldc+64(FP), CX
+	MOVQ    add+80(FP), DX
+	TESTQ   DX, DX
+	JZ      narrow_prefetch
+	MOVQ    DX, AX
+	MOVQ    ldadd+88(FP), CX
+
+narrow_prefetch:
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
 	MOVQ       k+0(FP), AX
 	MOVQ       b+32(FP), CX
-	MOVQ       init+56(FP), DX
-	MOVQ       ldinit+64(FP), BX
-	MOVQ       c+40(FP), SI
-	MOVQ       ldc+48(FP), DI
-	VMOVUPS    (DX), Z0
-	VMOVUPS    64(DX), Z1
-	PREFETCHT0 (SI)
-	PREFETCHT0 127(SI)
-	ADDQ       BX, DX
-	ADDQ       DI, SI
-	VMOVUPS    (DX), Z2
-	VMOVUPS    64(DX), Z3
-	PREFETCHT0 (SI)
-	PREFETCHT0 127(SI)
-	ADDQ       BX, DX
-	ADDQ       DI, SI
-	VMOVUPS    (DX), Z4
-	VMOVUPS    64(DX), Z5
-	PREFETCHT0 (SI)
-	PREFETCHT0 127(SI)
-	ADDQ       BX, DX
-	ADDQ       DI, SI
-	VMOVUPS    (DX), Z6
-	VMOVUPS    64(DX), Z7
-	PREFETCHT0 (SI)
-	PREFETCHT0 127(SI)
-	ADDQ       BX, DX
-	ADDQ       DI, SI
-	VMOVUPS    (DX), Z8
-	VMOVUPS    64(DX), Z9
-	PREFETCHT0 (SI)
-	PREFETCHT0 127(SI)
-	ADDQ       BX, DX
-	ADDQ       DI, SI
-	VMOVUPS    (DX), Z10
-	VMOVUPS    64(DX), Z11
-	PREFETCHT0 (SI)
-	PREFETCHT0 127(SI)
-	MOVQ       row+16(FP), DX
-	MOVQ       col+24(FP), BX
-	LEAQ       (DX)(DX*2), SI
-	MOVQ       a+8(FP), DI
-	LEAQ       (DI)(DX*4), R8
-	MOVQ       AX, R9
-	SHRQ       $0x02, R9
-	JZ         rest
+	MOVQ       ldb+40(FP), DX
+	MOVQ       row+16(FP), BX
+	MOVQ       col+24(FP), SI
+	LEAQ       (BX)(BX*2), DI
+	MOVQ       a+8(FP), R8
+	LEAQ       (R8)(BX*4), R9
+	MOVQ       AX, R10
+	SHRQ       $0x02, R10
+	JZ         narrow_rest
 	PCALIGN    $0x40
 
-turn:
+narrow_turn:
+	VMOVUPS      (CX), Z5
+	ADDQ         DX, CX
+	VBROADCASTSS (R8), Z6
+	VFMADD231PS  Z6, Z5, Z0
+	VBROADCASTSS (R8)(BX*1), Z6
+	VFMADD231PS  Z6, Z5, Z1
+	VBROADCASTSS (R8)(BX*2), Z6
+	VFMADD231PS  Z6, Z5, Z2
+	VBROADCASTSS (R8)(DI*1), Z6
+	VFMADD231PS  Z6, Z5, Z3
+	VBROADCASTSS (R9), Z6
+	VFMADD231PS  Z6, Z5, Z4
+	ADDQ         SI, R8
+	ADDQ         SI, R9
+	VMOVUPS      (CX), Z5
+	ADDQ         DX, CX
+	VBROADCASTSS (R8), Z6
+	VFMADD231PS  Z6, Z5, Z0
+	VBROADCASTSS (R8)(BX*1), Z6
+	VFMADD231PS  Z6, Z5, Z1
+	VBROADCASTSS (R8)(BX*2), Z6
+	VFMADD231PS  Z6, Z5, Z2
+	VBROADCASTSS (R8)(DI*1), Z6
+	VFMADD231PS  Z6, Z5, Z3
+	VBROADCASTSS (R9), Z6
+	VFMADD231PS  Z6, Z5, Z4
+	ADDQ         SI, R8
+	ADDQ         SI, R9
+	VMOVUPS      (CX), Z5
+	ADDQ         DX, CX
+	VBROADCASTSS (R8), Z6
+	VFMADD231PS  Z6, Z5, Z0
+	VBROADCASTSS (R8)(BX*1), Z6
+	VFMADD231PS  Z6, Z5, Z1
+	VBROADCASTSS (R8)(BX*2), Z6
+	VFMADD231PS  Z6, Z5, Z2
+	VBROADCASTSS (R8)(DI*1), Z6
+	VFMADD231PS  Z6, Z5, Z3
+	VBROADCASTSS (R9), Z6
+	VFMADD231PS  Z6, Z5, Z4
+	ADDQ         SI, R8
+	ADDQ         SI, R9
+	VMOVUPS      (CX), Z5
+	ADDQ         DX, CX
+	VBROADCASTSS (R8), Z6
+	VFMADD231PS  Z6, Z5, Z0
+	VBROADCASTSS (R8)(BX*1), Z6
+	VFMADD231PS  Z6, Z5, Z1
+	VBROADCASTSS (R8)(BX*2), Z6
+	VFMADD231PS  Z6, Z5, Z2
+	VBROADCASTSS (R8)(DI*1), Z6
+	VFMADD231PS  Z6, Z5, Z3
+	VBROADCASTSS (R9), Z6
+	VFMADD231PS  Z6, Z5, Z4
+	ADDQ         SI, R8
+	ADDQ         SI, R9
+	DECQ         R10
+	JNZ          narrow_turn
+
+narrow_rest:
+	ANDQ $0x03, AX
+	JZ   narrow_summed
+
+narrow_one:
+	VMOVUPS      (CX), Z5
+	ADDQ         DX, CX
+	VBROADCASTSS (R8), Z6
+	VFMADD231PS  Z6, Z5, Z0
+	VBROADCASTSS (R8)(BX*1), Z6
+	VFMADD231PS  Z6, Z5, Z1
+	VBROADCASTSS (R8)(BX*2), Z6
+	VFMADD231PS  Z6, Z5, Z2
+	VBROADCASTSS (R8)(DI*1), Z6
+	VFMADD231PS  Z6, Z5, Z3
+	VBROADCASTSS (R9), Z6
+	VFMADD231PS  Z6, Z5, Z4
+	ADDQ         SI, R8
+	ADDQ         SI, R9
+	DECQ         AX
+	JNZ          narrow_one
+
+narrow_summed:
+	MOVQ      add+80(FP), AX
+	MOVQ      ldadd+88(FP), CX
+	TESTQ     AX, AX
+	JZ        narrow_added
+	VMOVUPS.Z (AX), K1, Z5
+	VADDPS    Z5, Z0, Z0
+	ADDQ      CX, AX
+	VMOVUPS.Z (AX), K1, Z5
+	VADDPS    Z5, Z1, Z1
+	ADDQ      CX, AX
+	VMOVUPS.Z (AX), K1, Z5
+	VADDPS    Z5, Z2, Z2
+	ADDQ      CX, AX
+	VMOVUPS.Z (AX), K1, Z5
+	VADDPS    Z5, Z3, Z3
+	ADDQ      CX, AX
+	VMOVUPS.Z (AX), K1, Z5
+	VADDPS    Z5, Z4, Z4
+
+narrow_added:
+	MOVQ    c+56(FP), AX
+	MOVQ    ldc+64(FP), CX
+	VMOVUPS Z0, K1, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Z1, K1, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Z2, K1, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Z3, K1, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Z4, K1, (AX)
+	VZEROUPPER
+	RET
+
+// func tile512x6(k int, a *float32, row int, col int, b *float32, ldb int, cols int, c *float32, ldc int, start *float32, add *float32, ldadd int)
+// Requires: AVX, AVX512DQ, AVX512F, MMX+
+TEXT ·tile512x6(SB), NOSPLIT, $0-96
+	MOVQ      cols+48(FP), AX
+	CMPQ      AX, $0x10
+	JLE       narrow
+	MOVQ      cols+48(FP), AX
+	MOVQ      $0x00000020, CX
+	SUBQ      AX, CX
+	MOVQ      $0x0000ffff, AX
+	SHRQ      CL, AX
+	KMOVW     AX, K1
+	MOVQ      start+72(FP), AX
+	VXORPS    Z0, Z0, Z0
+	VXORPS    Z1, Z1, Z1
+	TESTQ     AX, AX
+	JZ        wide_begun
+	VMOVUPS   (AX), Z0
+	VMOVUPS.Z 64(AX), K1, Z1
+
+wide_begun:
+	VMOVAPS Z0, Z2
+	VMOVAPS Z1, Z3
+	VMOVAPS Z0, Z4
+	VMOVAPS Z1, Z5
+	VMOVAPS Z0, Z6
+	VMOVAPS Z1, Z7
+	VMOVAPS Z0, Z8
+	VMOVAPS Z1, Z9
+	VMOVAPS Z0, Z10
+	VMOVAPS Z1, Z11
+	MOVQ    c+56(FP), AX
+	MOVQ    ldc+64(FP), CX
+	MOVQ    add+80(FP), DX
+	TESTQ   DX, DX
+	JZ      wide_prefetch
+	MOVQ    DX, AX
+	MOVQ    ldadd+88(FP), CX
+
+wide_prefetch:
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	MOVQ       k+0(FP), AX
+	MOVQ       b+32(FP), CX
+	MOVQ       ldb+40(FP), DX
+	MOVQ       row+16(FP), BX
+	MOVQ       col+24(FP), SI
+	LEAQ       (BX)(BX*2), DI
+	MOVQ       a+8(FP), R8
+	LEAQ       (R8)(BX*4), R9
+	MOVQ       AX, R10
+	SHRQ       $0x02, R10
+	JZ         wide_rest
+	PCALIGN    $0x40
+
+wide_turn:
 	VMOVUPS      (CX), Z12
 	VMOVUPS      64(CX), Z13
-	VBROADCASTSS (DI), Z14
+	ADDQ         DX, CX
+	VBROADCASTSS (R8), Z14
 	VFMADD231PS  Z14, Z12, Z0
 	VFMADD231PS  Z14, Z13, Z1
-	VBROADCASTSS (DI)(DX*1), Z14
+	VBROADCASTSS (R8)(BX*1), Z14
 	VFMADD231PS  Z14, Z12, Z2
 	VFMADD231PS  Z14, Z13, Z3
-	VBROADCASTSS (DI)(DX*2), Z14
+	VBROADCASTSS (R8)(BX*2), Z14
 	VFMADD231PS  Z14, Z12, Z4
 	VFMADD231PS  Z14, Z13, Z5
-	VBROADCASTSS (DI)(SI*1), Z14
+	VBROADCASTSS (R8)(DI*1), Z14
 	VFMADD231PS  Z14, Z12, Z6
 	VFMADD231PS  Z14, Z13, Z7
-	VBROADCASTSS (R8), Z14
+	VBROADCASTSS (R9), Z14
 	VFMADD231PS  Z14, Z12, Z8
 	VFMADD231PS  Z14, Z13, Z9
-	VBROADCASTSS (R8)(DX*1), Z14
+	VBROADCASTSS (R9)(BX*1), Z14
 	VFMADD231PS  Z14, Z12, Z10
 	VFMADD231PS  Z14, Z13, Z11
-	ADDQ         BX, DI
-	ADDQ         BX, R8
-	VMOVUPS      128(CX), Z12
-	VMOVUPS      192(CX), Z13
-	VBROADCASTSS (DI), Z14
-	VFMADD231PS  Z14, Z12, Z0
-	VFMADD231PS  Z14, Z13, Z1
-	VBROADCASTSS (DI)(DX*1), Z14
-	VFMADD231PS  Z14, Z12, Z2
-	VFMADD231PS  Z14, Z13, Z3
-	VBROADCASTSS (DI)(DX*2), Z14
-	VFMADD231PS  Z14, Z12, Z4
-	VFMADD231PS  Z14, Z13, Z5
-	VBROADCASTSS (DI)(SI*1), Z14
-	VFMADD231PS  Z14, Z12, Z6
-	VFMADD231PS  Z14, Z13, Z7
-	VBROADCASTSS (R8), Z14
-	VFMADD231PS  Z14, Z12, Z8
-	VFMADD231PS  Z14, Z13, Z9
-	VBROADCASTSS (R8)(DX*1), Z14
-	VFMADD231PS  Z14, Z12, Z10
-	VFMADD231PS  Z14, Z13, Z11
-	ADDQ         BX, DI
-	ADDQ         BX, R8
-	VMOVUPS      256(CX), Z12
-	VMOVUPS      320(CX), Z13
-	VBROADCASTSS (DI), Z14
-	VFMADD231PS  Z14, Z12, Z0
-	VFMADD231PS  Z14, Z13, Z1
-	VBROADCASTSS (DI)(DX*1), Z14
-	VFMADD231PS  Z14, Z12, Z2
-	VFMADD231PS  Z14, Z13, Z3
-	VBROADCASTSS (DI)(DX*2), Z14
-	VFMADD231PS  Z14, Z12, Z4
-	VFMADD231PS  Z14, Z13, Z5
-	VBROADCASTSS (DI)(SI*1), Z14
-	VFMADD231PS  Z14, Z12, Z6
-	VFMADD231PS  Z14, Z13, Z7
-	VBROADCASTSS (R8), Z14
-	VFMADD231PS  Z14, Z12, Z8
-	VFMADD231PS  Z14, Z13, Z9
-	VBROADCASTSS (R8)(DX*1), Z14
-	VFMADD231PS  Z14, Z12, Z10
-	VFMADD231PS  Z14, Z13, Z11
-	ADDQ         BX, DI
-	ADDQ         BX, R8
-	VMOVUPS      384(CX), Z12
-	VMOVUPS      448(CX), Z13
-	VBROADCASTSS (DI), Z14
-	VFMADD231PS  Z14, Z12, Z0
-	VFMADD231PS  Z14, Z13, Z1
-	VBROADCASTSS (DI)(DX*1), Z14
-	VFMADD231PS  Z14, Z12, Z2
-	VFMADD231PS  Z14, Z13, Z3
-	VBROADCASTSS (DI)(DX*2), Z14
-	VFMADD231PS  Z14, Z12, Z4
-	VFMADD231PS  Z14, Z13, Z5
-	VBROADCASTSS (DI)(SI*1), Z14
-	VFMADD231PS  Z14, Z12, Z6
-	VFMADD231PS  Z14, Z13, Z7
-	VBROADCASTSS (R8), Z14
-	VFMADD231PS  Z14, Z12, Z8
-	VFMADD231PS  Z14, Z13, Z9
-	VBROADCASTSS (R8)(DX*1), Z14
-	VFMADD231PS  Z14, Z12, Z10
-	VFMADD231PS  Z14, Z13, Z11
-	ADDQ         BX, DI
-	ADDQ         BX, R8
-	ADDQ         $0x00000200, CX
-	DECQ         R9
-	JNZ          turn
-
-rest:
-	ANDQ $0x03, AX
-	JZ   done
-
-one:
+	ADDQ         SI, R8
+	ADDQ         SI, R9
 	VMOVUPS      (CX), Z12
 	VMOVUPS      64(CX), Z13
-	VBROADCASTSS (DI), Z14
+	ADDQ         DX, CX
+	VBROADCASTSS (R8), Z14
 	VFMADD231PS  Z14, Z12, Z0
 	VFMADD231PS  Z14, Z13, Z1
-	VBROADCASTSS (DI)(DX*1), Z14
+	VBROADCASTSS (R8)(BX*1), Z14
 	VFMADD231PS  Z14, Z12, Z2
 	VFMADD231PS  Z14, Z13, Z3
-	VBROADCASTSS (DI)(DX*2), Z14
+	VBROADCASTSS (R8)(BX*2), Z14
 	VFMADD231PS  Z14, Z12, Z4
 	VFMADD231PS  Z14, Z13, Z5
-	VBROADCASTSS (DI)(SI*1), Z14
+	VBROADCASTSS (R8)(DI*1), Z14
 	VFMADD231PS  Z14, Z12, Z6
 	VFMADD231PS  Z14, Z13, Z7
-	VBROADCASTSS (R8), Z14
+	VBROADCASTSS (R9), Z14
 	VFMADD231PS  Z14, Z12, Z8
 	VFMADD231PS  Z14, Z13, Z9
-	VBROADCASTSS (R8)(DX*1), Z14
+	VBROADCASTSS (R9)(BX*1), Z14
 	VFMADD231PS  Z14, Z12, Z10
 	VFMADD231PS  Z14, Z13, Z11
-	ADDQ         BX, DI
-	ADDQ         BX, R8
-	ADDQ         $0x00000080, CX
-	DECQ         AX
-	JNZ          one
+	ADDQ         SI, R8
+	ADDQ         SI, R9
+	VMOVUPS      (CX), Z12
+	VMOVUPS      64(CX), Z13
+	ADDQ         DX, CX
+	VBROADCASTSS (R8), Z14
+	VFMADD231PS  Z14, Z12, Z0
+	VFMADD231PS  Z14, Z13, Z1
+	VBROADCASTSS (R8)(BX*1), Z14
+	VFMADD231PS  Z14, Z12, Z2
+	VFMADD231PS  Z14, Z13, Z3
+	VBROADCASTSS (R8)(BX*2), Z14
+	VFMADD231PS  Z14, Z12, Z4
+	VFMADD231PS  Z14, Z13, Z5
+	VBROADCASTSS (R8)(DI*1), Z14
+	VFMADD231PS  Z14, Z12, Z6
+	VFMADD231PS  Z14, Z13, Z7
+	VBROADCASTSS (R9), Z14
+	VFMADD231PS  Z14, Z12, Z8
+	VFMADD231PS  Z14, Z13, Z9
+	VBROADCASTSS (R9)(BX*1), Z14
+	VFMADD231PS  Z14, Z12, Z10
+	VFMADD231PS  Z14, Z13, Z11
+	ADDQ         SI, R8
+	ADDQ         SI, R9
+	VMOVUPS      (CX), Z12
+	VMOVUPS      64(CX), Z13
+	ADDQ         DX, CX
+	VBROADCASTSS (R8), Z14
+	VFMADD231PS  Z14, Z12, Z0
+	VFMADD231PS  Z14, Z13, Z1
+	VBROADCASTSS (R8)(BX*1), Z14
+	VFMADD231PS  Z14, Z12, Z2
+	VFMADD231PS  Z14, Z13, Z3
+	VBROADCASTSS (R8)(BX*2), Z14
+	VFMADD231PS  Z14, Z12, Z4
+	VFMADD231PS  Z14, Z13, Z5
+	VBROADCASTSS (R8)(DI*1), Z14
+	VFMADD231PS  Z14, Z12, Z6
+	VFMADD231PS  Z14, Z13, Z7
+	VBROADCASTSS (R9), Z14
+	VFMADD231PS  Z14, Z12, Z8
+	VFMADD231PS  Z14, Z13, Z9
+	VBROADCASTSS (R9)(BX*1), Z14
+	VFMADD231PS  Z14, Z12, Z10
+	VFMADD231PS  Z14, Z13, Z11
+	ADDQ         SI, R8
+	ADDQ         SI, R9
+	DECQ         R10
+	JNZ          wide_turn
 
-done:
-	MOVQ    c+40(FP), AX
-	MOVQ    ldc+48(FP), CX
+wide_rest:
+	ANDQ $0x03, AX
+	JZ   wide_summed
+
+wide_one:
+	VMOVUPS      (CX), Z12
+	VMOVUPS      64(CX), Z13
+	ADDQ         DX, CX
+	VBROADCASTSS (R8), Z14
+	VFMADD231PS  Z14, Z12, Z0
+	VFMADD231PS  Z14, Z13, Z1
+	VBROADCASTSS (R8)(BX*1), Z14
+	VFMADD231PS  Z14, Z12, Z2
+	VFMADD231PS  Z14, Z13, Z3
+	VBROADCASTSS (R8)(BX*2), Z14
+	VFMADD231PS  Z14, Z12, Z4
+	VFMADD231PS  Z14, Z13, Z5
+	VBROADCASTSS (R8)(DI*1), Z14
+	VFMADD231PS  Z14, Z12, Z6
+	VFMADD231PS  Z14, Z13, Z7
+	VBROADCASTSS (R9), Z14
+	VFMADD231PS  Z14, Z12, Z8
+	VFMADD231PS  Z14, Z13, Z9
+	VBROADCASTSS (R9)(BX*1), Z14
+	VFMADD231PS  Z14, Z12, Z10
+	VFMADD231PS  Z14, Z13, Z11
+	ADDQ         SI, R8
+	ADDQ         SI, R9
+	DECQ         AX
+	JNZ          wide_one
+
+wide_summed:
+	MOVQ      add+80(FP), AX
+	MOVQ      ldadd+88(FP), CX
+	TESTQ     AX, AX
+	JZ        wide_added
+	VMOVUPS   (AX), Z12
+	VADDPS    Z12, Z0, Z0
+	VMOVUPS.Z 64(AX), K1, Z12
+	VADDPS    Z12, Z1, Z1
+	ADDQ      CX, AX
+	VMOVUPS   (AX), Z12
+	VADDPS    Z12, Z2, Z2
+	VMOVUPS.Z 64(AX), K1, Z12
+	VADDPS    Z12, Z3, Z3
+	ADDQ      CX, AX
+	VMOVUPS   (AX), Z12
+	VADDPS    Z12, Z4, Z4
+	VMOVUPS.Z 64(AX), K1, Z12
+	VADDPS    Z12, Z5, Z5
+	ADDQ      CX, AX
+	VMOVUPS   (AX), Z12
+	VADDPS    Z12, Z6, Z6
+	VMOVUPS.Z 64(AX), K1, Z12
+	VADDPS    Z12, Z7, Z7
+	ADDQ      CX, AX
+	VMOVUPS   (AX), Z12
+	VADDPS    Z12, Z8, Z8
+	VMOVUPS.Z 64(AX), K1, Z12
+	VADDPS    Z12, Z9, Z9
+	ADDQ      CX, AX
+	VMOVUPS   (AX), Z12
+	VADDPS    Z12, Z10, Z10
+	VMOVUPS.Z 64(AX), K1, Z12
+	VADDPS    Z12, Z11, Z11
+
+wide_added:
+	MOVQ    c+56(FP), AX
+	MOVQ    ldc+64(FP), CX
 	VMOVUPS Z0, (AX)
-	VMOVUPS Z1, 64(AX)
+	VMOVUPS Z1, K1, 64(AX)
 	ADDQ    CX, AX
 	VMOVUPS Z2, (AX)
-	VMOVUPS Z3, 64(AX)
+	VMOVUPS Z3, K1, 64(AX)
 	ADDQ    CX, AX
 	VMOVUPS Z4, (AX)
-	VMOVUPS Z5, 64(AX)
+	VMOVUPS Z5, K1, 64(AX)
 	ADDQ    CX, AX
 	VMOVUPS Z6, (AX)
-	VMOVUPS Z7, 64(AX)
+	VMOVUPS Z7, K1, 64(AX)
 	ADDQ    CX, AX
 	VMOVUPS Z8, (AX)
-	VMOVUPS Z9, 64(AX)
+	VMOVUPS Z9, K1, 64(AX)
 	ADDQ    CX, AX
 	VMOVUPS Z10, (AX)
-	VMOVUPS Z11, 64(AX)
+	VMOVUPS Z11, K1, 64(AX)
 	VZEROUPPER
 	RET
 
-// func tile512x7(k int, a *float32, row int, col int, b *float32, c *float32, ldc int, init *float32, ldinit int)
-// Requires: AVX, AVX512F, MMX+
-TEXT ·tile512x7(SB), NOSPLIT, $0-72
+narrow:
+	MOVQ      cols+48(FP), AX
+	MOVQ      $0x00000010, CX
+	SUBQ      AX, CX
+	MOVQ      $0x0000ffff, AX
+	SHRQ      CL, AX
+	KMOVW     AX, K1
+	MOVQ      start+72(FP), AX
+	VXORPS    Z0, Z0, Z0
+	TESTQ     AX, AX
+	JZ        narrow_begun
+	VMOVUPS.Z (AX), K1, Z0
+
+narrow_begun:
+	VMOVAPS Z0, Z1
+	VMOVAPS Z0, Z2
+	VMOVAPS Z0, Z3
+	VMOVAPS Z0, Z4
+	VMOVAPS Z0, Z5
+	MOVQ    c+56(FP), AX
+	MOVQ    ldc+64(FP), CX
+	MOVQ    add+80(FP), DX
+	TESTQ   DX, DX
+	JZ      narrow_prefetch
+	MOVQ    DX, AX
+	MOVQ    ldadd+88(FP), CX
+
+narrow_prefetch:
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
 	MOVQ       k+0(FP), AX
 	MOVQ       b+32(FP), CX
-	MOVQ       init+56(FP), DX
-	MOVQ       ldinit+64(FP), BX
-	MOVQ       c+40(FP), SI
-	MOVQ       ldc+48(FP), DI
-	VMOVUPS    (DX), Z0
-	VMOVUPS    64(DX), Z1
-	PREFETCHT0 (SI)
-	PREFETCHT0 127(SI)
-	ADDQ       BX, DX
-	ADDQ       DI, SI
-	VMOVUPS    (DX), Z2
-	VMOVUPS    64(DX), Z3
-	PREFETCHT0 (SI)
-	PREFETCHT0 127(SI)
-	ADDQ       BX, DX
-	ADDQ       DI, SI
-	VMOVUPS    (DX), Z4
-	VMOVUPS    64(DX), Z5
-	PREFETCHT0 (SI)
-	PREFETCHT0 127(SI)
-	ADDQ       BX, DX
-	ADDQ       DI, SI
-	VMOVUPS    (DX), Z6
-	VMOVUPS    64(DX), Z7
-	PREFETCHT0 (SI)
-	PREFETCHT0 127(SI)
-	ADDQ       BX, DX
-	ADDQ       DI, SI
-	VMOVUPS    (DX), Z8
-	VMOVUPS    64(DX), Z9
-	PREFETCHT0 (SI)
-	PREFETCHT0 127(SI)
-	ADDQ       BX, DX
-	ADDQ       DI, SI
-	VMOVUPS    (DX), Z10
-	VMOVUPS    64(DX), Z11
-	PREFETCHT0 (SI)
-	PREFETCHT0 127(SI)
-	ADDQ       BX, DX
-	ADDQ       DI, SI
-	VMOVUPS    (DX), Z12
-	VMOVUPS    64(DX), Z13
-	PREFETCHT0 (SI)
-	PREFETCHT0 127(SI)
-	MOVQ       row+16(FP), DX
-	MOVQ       col+24(FP), BX
-	LEAQ       (DX)(DX*2), SI
-	MOVQ       a+8(FP), DI
-	LEAQ       (DI)(DX*4), R8
-	MOVQ       AX, R9
-	SHRQ       $0x02, R9
-	JZ         rest
+	MOVQ       ldb+40(FP), DX
+	MOVQ       row+16(FP), BX
+	MOVQ       col+24(FP), SI
+	LEAQ       (BX)(BX*2), DI
+	MOVQ       a+8(FP), R8
+	LEAQ       (R8)(BX*4), R9
+	MOVQ       AX, R10
+	SHRQ       $0x02, R10
+	JZ         narrow_rest
 	PCALIGN    $0x40
 
-turn:
+narrow_turn:
+	VMOVUPS      (CX), Z6
+	ADDQ         DX, CX
+	VBROADCASTSS (R8), Z7
+	VFMADD231PS  Z7, Z6, Z0
+	VBROADCASTSS (R8)(BX*1), Z7
+	VFMADD231PS  Z7, Z6, Z1
+	VBROADCASTSS (R8)(BX*2), Z7
+	VFMADD231PS  Z7, Z6, Z2
+	VBROADCASTSS (R8)(DI*1), Z7
+	VFMADD231PS  Z7, Z6, Z3
+	VBROADCASTSS (R9), Z7
+	VFMADD231PS  Z7, Z6, Z4
+	VBROADCASTSS (R9)(BX*1), Z7
+	VFMADD231PS  Z7, Z6, Z5
+	ADDQ         SI, R8
+	ADDQ         SI, R9
+	VMOVUPS      (CX), Z6
+	ADDQ         DX, CX
+	VBROADCASTSS (R8), Z7
+	VFMADD231PS  Z7, Z6, Z0
+	VBROADCASTSS (R8)(BX*1), Z7
+	VFMADD231PS  Z7, Z6, Z1
+	VBROADCASTSS (R8)(BX*2), Z7
+	VFMADD231PS  Z7, Z6, Z2
+	VBROADCASTSS (R8)(DI*1), Z7
+	VFMADD231PS  Z7, Z6, Z3
+	VBROADCASTSS (R9), Z7
+	VFMADD231PS  Z7, Z6, Z4
+	VBROADCASTSS (R9)(BX*1), Z7
+	VFMADD231PS  Z7, Z6, Z5
+	ADDQ         SI, R8
+	ADDQ         SI, R9
+	VMOVUPS      (CX), Z6
+	ADDQ         DX, CX
+	VBROADCASTSS (R8), Z7
+	VFMADD231PS  Z7, Z6, Z0
+	VBROADCASTSS (R8)(BX*1), Z7
+	VFMADD231PS  Z7, Z6, Z1
+	VBROADCASTSS (R8)(BX*2), Z7
+	VFMADD231PS  Z7, Z6, Z2
+	VBROADCASTSS (R8)(DI*1), Z7
+	VFMADD231PS  Z7, Z6, Z3
+	VBROADCASTSS (R9), Z7
+	VFMADD231PS  Z7, Z6, Z4
+	VBROADCASTSS (R9)(BX*1), Z7
+	VFMADD231PS  Z7, Z6, Z5
+	ADDQ         SI, R8
+	ADDQ         SI, R9
+	VMOVUPS      (CX), Z6
+	ADDQ         DX, CX
+	VBROADCASTSS (R8), Z7
+	VFMADD231PS  Z7, Z6, Z0
+	VBROADCASTSS (R8)(BX*1), Z7
+	VFMADD231PS  Z7, Z6, Z1
+	VBROADCASTSS (R8)(BX*2), Z7
+	VFMADD231PS  Z7, Z6, Z2
+	VBROADCASTSS (R8)(DI*1), Z7
+	VFMADD231PS  Z7, Z6, Z3
+	VBROADCASTSS (R9), Z7
+	VFMADD231PS  Z7, Z6, Z4
+	VBROADCASTSS (R9)(BX*1), Z7
+	VFMADD231PS  Z7, Z6, Z5
+	ADDQ         SI, R8
+	ADDQ         SI, R9
+	DECQ         R10
+	JNZ          narrow_turn
+
+narrow_rest:
+	ANDQ $0x03, AX
+	JZ   narrow_summed
+
+narrow_one:
+	VMOVUPS      (CX), Z6
+	ADDQ         DX, CX
+	VBROADCASTSS (R8), Z7
+	VFMADD231PS  Z7, Z6, Z0
+	VBROADCASTSS (R8)(BX*1), Z7
+	VFMADD231PS  Z7, Z6, Z1
+	VBROADCASTSS (R8)(BX*2), Z7
+	VFMADD231PS  Z7, Z6, Z2
+	VBROADCASTSS (R8)(DI*1), Z7
+	VFMADD231PS  Z7, Z6, Z3
+	VBROADCASTSS (R9), Z7
+	VFMADD231PS  Z7, Z6, Z4
+	VBROADCASTSS (R9)(BX*1), Z7
+	VFMADD231PS  Z7, Z6, Z5
+	ADDQ         SI, R8
+	ADDQ         SI, R9
+	DECQ         AX
+	JNZ          narrow_one
+
+narrow_summed:
+	MOVQ      add+80(FP), AX
+	MOVQ      ldadd+88(FP), CX
+	TESTQ     AX, AX
+	JZ        narrow_added
+	VMOVUPS.Z (AX), K1, Z6
+	VADDPS    Z6, Z0, Z0
+	ADDQ      CX, AX
+	VMOVUPS.Z (AX), K1, Z6
+	VADDPS    Z6, Z1, Z1
+	ADDQ      CX, AX
+	VMOVUPS.Z (AX), K1, Z6
+	VADDPS    Z6, Z2, Z2
+	ADDQ      CX, AX
+	VMOVUPS.Z (AX), K1, Z6
+	VADDPS    Z6, Z3, Z3
+	ADDQ      CX, AX
+	VMOVUPS.Z (AX), K1, Z6
+	VADDPS    Z6, Z4, Z4
+	ADDQ      CX, AX
+	VMOVUPS.Z (AX), K1, Z6
+	VADDPS    Z6, Z5, Z5
+
+narrow_added:
+	MOVQ    c+56(FP), AX
+	MOVQ    ldc+64(FP), CX
+	VMOVUPS Z0, K1, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Z1, K1, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Z2, K1, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Z3, K1, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Z4, K1, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Z5, K1, (AX)
+	VZEROUPPER
+	RET
+
+// func tile512x7(k int, a *float32, row int, col int, b *float32, ldb int, cols int, c *float32, ldc int, start *float32, add *float32, ldadd int)
+// Requires: AVX, AVX512DQ, AVX512F, MMX+
+TEXT ·tile512x7(SB), NOSPLIT, $0-96
+	MOVQ      cols+48(FP), AX
+	CMPQ      AX, $0x10
+	JLE       narrow
+	MOVQ      cols+48(FP), AX
+	MOVQ      $0x00000020, CX
+	SUBQ      AX, CX
+	MOVQ      $0x0000ffff, AX
+	SHRQ      CL, AX
+	KMOVW     AX, K1
+	MOVQ      start+72(FP), AX
+	VXORPS    Z0, Z0, Z0
+	VXORPS    Z1, Z1, Z1
+	TESTQ     AX, AX
+	JZ        wide_begun
+	VMOVUPS   (AX), Z0
+	VMOVUPS.Z 64(AX), K1, Z1
+
+wide_begun:
+	VMOVAPS Z0, Z2
+	VMOVAPS Z1, Z3
+	VMOVAPS Z0, Z4
+	VMOVAPS Z1, Z5
+	VMOVAPS Z0, Z6
+	VMOVAPS Z1, Z7
+	VMOVAPS Z0, Z8
+	VMOVAPS Z1, Z9
+	VMOVAPS Z0, Z10
+	VMOVAPS Z1, Z11
+	VMOVAPS Z0, Z12
+	VMOVAPS Z1, Z13
+	MOVQ    c+56(FP), AX
+	MOVQ    ldc+64(FP), CX
+	MOVQ    add+80(FP), DX
+	TESTQ   DX, DX
+	JZ      wide_prefetch
+	MOVQ    DX, AX
+	MOVQ    ldadd+88(FP), CX
+
+wide_prefetch:
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	MOVQ       k+0(FP), AX
+	MOVQ       b+32(FP), CX
+	MOVQ       ldb+40(FP), DX
+	MOVQ       row+16(FP), BX
+	MOVQ       col+24(FP), SI
+	LEAQ       (BX)(BX*2), DI
+	MOVQ       a+8(FP), R8
+	LEAQ       (R8)(BX*4), R9
+	MOVQ       AX, R10
+	SHRQ       $0x02, R10
+	JZ         wide_rest
+	PCALIGN    $0x40
+
+wide_turn:
 	VMOVUPS      (CX), Z14
 	VMOVUPS      64(CX), Z15
-	VBROADCASTSS (DI), Z16
+	ADDQ         DX, CX
+	VBROADCASTSS (R8), Z16
 	VFMADD231PS  Z16, Z14, Z0
 	VFMADD231PS  Z16, Z15, Z1
-	VBROADCASTSS (DI)(DX*1), Z16
+	VBROADCASTSS (R8)(BX*1), Z16
 	VFMADD231PS  Z16, Z14, Z2
 	VFMADD231PS  Z16, Z15, Z3
-	VBROADCASTSS (DI)(DX*2), Z16
+	VBROADCASTSS (R8)(BX*2), Z16
 	VFMADD231PS  Z16, Z14, Z4
 	VFMADD231PS  Z16, Z15, Z5
-	VBROADCASTSS (DI)(SI*1), Z16
+	VBROADCASTSS (R8)(DI*1), Z16
 	VFMADD231PS  Z16, Z14, Z6
 	VFMADD231PS  Z16, Z15, Z7
-	VBROADCASTSS (R8), Z16
+	VBROADCASTSS (R9), Z16
 	VFMADD231PS  Z16, Z14, Z8
 	VFMADD231PS  Z16, Z15, Z9
-	VBROADCASTSS (R8)(DX*1), Z16
+	VBROADCASTSS (R9)(BX*1), Z16
 	VFMADD231PS  Z16, Z14, Z10
 	VFMADD231PS  Z16, Z15, Z11
-	VBROADCASTSS (R8)(DX*2), Z16
+	VBROADCASTSS (R9)(BX*2), Z16
 	VFMADD231PS  Z16, Z14, Z12
 	VFMADD231PS  Z16, Z15, Z13
-	ADDQ         BX, DI
-	ADDQ         BX, R8
-	VMOVUPS      128(CX), Z14
-	VMOVUPS      192(CX), Z15
-	VBROADCASTSS (DI), Z16
-	VFMADD231PS  Z16, Z14, Z0
-	VFMADD231PS  Z16, Z15, Z1
-	VBROADCASTSS (DI)(DX*1), Z16
-	VFMADD231PS  Z16, Z14, Z2
-	VFMADD231PS  Z16, Z15, Z3
-	VBROADCASTSS (DI)(DX*2), Z16
-	VFMADD231PS  Z16, Z14, Z4
-	VFMADD231PS  Z16, Z15, Z5
-	VBROADCASTSS (DI)(SI*1), Z16
-	VFMADD231PS  Z16, Z14, Z6
-	VFMADD231PS  Z16, Z15, Z7
-	VBROADCASTSS (R8), Z16
-	VFMADD231PS  Z16, Z14, Z8
-	VFMADD231PS  Z16, Z15, Z9
-	VBROADCASTSS (R8)(DX*1), Z16
-	VFMADD231PS  Z16, Z14, Z10
-	VFMADD231PS  Z16, Z15, Z11
-	VBROADCASTSS (R8)(DX*2), Z16
-	VFMADD231PS  Z16, Z14, Z12
-	VFMADD231PS  Z16, Z15, Z13
-	ADDQ         BX, DI
-	ADDQ         BX, R8
-	VMOVUPS      256(CX), Z14
-	VMOVUPS      320(CX), Z15
-	VBROADCASTSS (DI), Z16
-	VFMADD231PS  Z16, Z14, Z0
-	VFMADD231PS  Z16, Z15, Z1
-	VBROADCASTSS (DI)(DX*1), Z16
-	VFMADD231PS  Z16, Z14, Z2
-	VFMADD231PS  Z16, Z15, Z3
-	VBROADCASTSS (DI)(DX*2), Z16
-	VFMADD231PS  Z16, Z14, Z4
-	VFMADD231PS  Z16, Z15, Z5
-	VBROADCASTSS (DI)(SI*1), Z16
-	VFMADD231PS  Z16, Z14, Z6
-	VFMADD231PS  Z16, Z15, Z7
-	VBROADCASTSS (R8), Z16
-	VFMADD231PS  Z16, Z14, Z8
-	VFMADD231PS  Z16, Z15, Z9
-	VBROADCASTSS (R8)(DX*1), Z16
-	VFMADD231PS  Z16, Z14, Z10
-	VFMADD231PS  Z16, Z15, Z11
-	VBROADCASTSS (R8)(DX*2), Z16
-	VFMADD231PS  Z16, Z14, Z12
-	VFMADD231PS  Z16, Z15, Z13
-	ADDQ         BX, DI
-	ADDQ         BX, R8
-	VMOVUPS      384(CX), Z14
-	VMOVUPS      448(CX), Z15
-	VBROADCASTSS (DI), Z16
-	VFMADD231PS  Z16, Z14, Z0
-	VFMADD231PS  Z16, Z15, Z1
-	VBROADCASTSS (DI)(DX*1), Z16
-	VFMADD231PS  Z16, Z14, Z2
-	VFMADD231PS  Z16, Z15, Z3
-	VBROADCASTSS (DI)(DX*2), Z16
-	VFMADD231PS  Z16, Z14, Z4
-	VFMADD231PS  Z16, Z15, Z5
-	VBROADCASTSS (DI)(SI*1), Z16
-	VFMADD231PS  Z16, Z14, Z6
-	VFMADD231PS  Z16, Z15, Z7
-	VBROADCASTSS (R8), Z16
-	VFMADD231PS  Z16, Z14, Z8
-	VFMADD231PS  Z16, Z15, Z9
-	VBROADCASTSS (R8)(DX*1), Z16
-	VFMADD231PS  Z16, Z14, Z10
-	VFMADD231PS  Z16, Z15, Z11
-	VBROADCASTSS (R8)(DX*2), Z16
-	VFMADD231PS  Z16, Z14, Z12
-	VFMADD231PS  Z16, Z15, Z13
-	ADDQ         BX, DI
-	ADDQ         BX, R8
-	ADDQ         $0x00000200, CX
-	DECQ         R9
-	JNZ          turn
-
-rest:
-	ANDQ $0x03, AX
-	JZ   done
-
-one:
+	ADDQ         SI, R8
+	ADDQ         SI, R9
 	VMOVUPS      (CX), Z14
 	VMOVUPS      64(CX), Z15
-	VBROADCASTSS (DI), Z16
+	ADDQ         DX, CX
+	VBROADCASTSS (R8), Z16
 	VFMADD231PS  Z16, Z14, Z0
 	VFMADD231PS  Z16, Z15, Z1
-	VBROADCASTSS (DI)(DX*1), Z16
+	VBROADCASTSS (R8)(BX*1), Z16
 	VFMADD231PS  Z16, Z14, Z2
 	VFMADD231PS  Z16, Z15, Z3
-	VBROADCASTSS (DI)(DX*2), Z16
+	VBROADCASTSS (R8)(BX*2), Z16
 	VFMADD231PS  Z16, Z14, Z4
 	VFMADD231PS  Z16, Z15, Z5
-	VBROADCASTSS (DI)(SI*1), Z16
+	VBROADCASTSS (R8)(DI*1), Z16
 	VFMADD231PS  Z16, Z14, Z6
 	VFMADD231PS  Z16, Z15, Z7
-	VBROADCASTSS (R8), Z16
+	VBROADCASTSS (R9), Z16
 	VFMADD231PS  Z16, Z14, Z8
 	VFMADD231PS  Z16, Z15, Z9
-	VBROADCASTSS (R8)(DX*1), Z16
+	VBROADCASTSS (R9)(BX*1), Z16
 	VFMADD231PS  Z16, Z14, Z10
 	VFMADD231PS  Z16, Z15, Z11
-	VBROADCASTSS (R8)(DX*2), Z16
+	VBROADCASTSS (R9)(BX*2), Z16
 	VFMADD231PS  Z16, Z14, Z12
 	VFMADD231PS  Z16, Z15, Z13
-	ADDQ         BX, DI
-	ADDQ         BX, R8
-	ADDQ         $0x00000080, CX
-	DECQ         AX
-	JNZ          one
+	ADDQ         SI, R8
+	ADDQ         SI, R9
+	VMOVUPS      (CX), Z14
+	VMOVUPS      64(CX), Z15
+	ADDQ         DX, CX
+	VBROADCASTSS (R8), Z16
+	VFMADD231PS  Z16, Z14, Z0
+	VFMADD231PS  Z16, Z15, Z1
+	VBROADCASTSS (R8)(BX*1), Z16
+	VFMADD231PS  Z16, Z14, Z2
+	VFMADD231PS  Z16, Z15, Z3
+	VBROADCASTSS (R8)(BX*2), Z16
+	VFMADD231PS  Z16, Z14, Z4
+	VFMADD231PS  Z16, Z15, Z5
+	VBROADCASTSS (R8)(DI*1), Z16
+	VFMADD231PS  Z16, Z14, Z6
+	VFMADD231PS  Z16, Z15, Z7
+	VBROADCASTSS (R9), Z16
+	VFMADD231PS  Z16, Z14, Z8
+	VFMADD231PS  Z16, Z15, Z9
+	VBROADCASTSS (R9)(BX*1), Z16
+	VFMADD231PS  Z16, Z14, Z10
+	VFMADD231PS  Z16, Z15, Z11
+	VBROADCASTSS (R9)(BX*2), Z16
+	VFMADD231PS  Z16, Z14, Z12
+	VFMADD231PS  Z16, Z15, Z13
+	ADDQ         SI, R8
+	ADDQ         SI, R9
+	VMOVUPS      (CX), Z14
+	VMOVUPS      64(CX), Z15
+	ADDQ         DX, CX
+	VBROADCASTSS (R8), Z16
+	VFMADD231PS  Z16, Z14, Z0
+	VFMADD231PS  Z16, Z15, Z1
+	VBROADCASTSS (R8)(BX*1), Z16
+	VFMADD231PS  Z16, Z14, Z2
+	VFMADD231PS  Z16, Z15, Z3
+	VBROADCASTSS (R8)(BX*2), Z16
+	VFMADD231PS  Z16, Z14, Z4
+	VFMADD231PS  Z16, Z15, Z5
+	VBROADCASTSS (R8)(DI*1), Z16
+	VFMADD231PS  Z16, Z14, Z6
+	VFMADD231PS  Z16, Z15, Z7
+	VBROADCASTSS (R9), Z16
+	VFMADD231PS  Z16, Z14, Z8
+	VFMADD231PS  Z16, Z15, Z9
+	VBROADCASTSS (R9)(BX*1), Z16
+	VFMADD231PS  Z16, Z14, Z10
+	VFMADD231PS  Z16, Z15, Z11
+	VBROADCASTSS (R9)(BX*2), Z16
+	VFMADD231PS  Z16, Z14, Z12
+	VFMADD231PS  Z16, Z15, Z13
+	ADDQ         SI, R8
+	ADDQ         SI, R9
+	DECQ         R10
+	JNZ          wide_turn
 
-done:
-	MOVQ    c+40(FP), AX
-	MOVQ    ldc+48(FP), CX
+wide_rest:
+	ANDQ $0x03, AX
+	JZ   wide_summed
+
+wide_one:
+	VMOVUPS      (CX), Z14
+	VMOVUPS      64(CX), Z15
+	ADDQ         DX, CX
+	VBROADCASTSS (R8), Z16
+	VFMADD231PS  Z16, Z14, Z0
+	VFMADD231PS  Z16, Z15, Z1
+	VBROADCASTSS (R8)(BX*1), Z16
+	VFMADD231PS  Z16, Z14, Z2
+	VFMADD231PS  Z16, Z15, Z3
+	VBROADCASTSS (R8)(BX*2), Z16
+	VFMADD231PS  Z16, Z14, Z4
+	VFMADD231PS  Z16, Z15, Z5
+	VBROADCASTSS (R8)(DI*1), Z16
+	VFMADD231PS  Z16, Z14, Z6
+	VFMADD231PS  Z16, Z15, Z7
+	VBROADCASTSS (R9), Z16
+	VFMADD231PS  Z16, Z14, Z8
+	VFMADD231PS  Z16, Z15, Z9
+	VBROADCASTSS (R9)(BX*1), Z16
+	VFMADD231PS  Z16, Z14, Z10
+	VFMADD231PS  Z16, Z15, Z11
+	VBROADCASTSS (R9)(BX*2), Z16
+	VFMADD231PS  Z16, Z14, Z12
+	VFMADD231PS  Z16, Z15, Z13
+	ADDQ         SI, R8
+	ADDQ         SI, R9
+	DECQ         AX
+	JNZ          wide_one
+
+wide_summed:
+	MOVQ      add+80(FP), AX
+	MOVQ      ldadd+88(FP), CX
+	TESTQ     AX, AX
+	JZ        wide_added
+	VMOVUPS   (AX), Z14
+	VADDPS    Z14, Z0, Z0
+	VMOVUPS.Z 64(AX), K1, Z14
+	VADDPS    Z14, Z1, Z1
+	ADDQ      CX, AX
+	VMOVUPS   (AX), Z14
+	VADDPS    Z14, Z2, Z2
+	VMOVUPS.Z 64(AX), K1, Z14
+	VADDPS    Z14, Z3, Z3
+	ADDQ      CX, AX
+	VMOVUPS   (AX), Z14
+	VADDPS    Z14, Z4, Z4
+	VMOVUPS.Z 64(AX), K1, Z14
+	VADDPS    Z14, Z5, Z5
+	ADDQ      CX, AX
+	VMOVUPS   (AX), Z14
+	VADDPS    Z14, Z6, Z6
+	VMOVUPS.Z 64(AX), K1, Z14
+	VADDPS    Z14, Z7, Z7
+	ADDQ      CX, AX
+	VMOVUPS   (AX), Z14
+	VADDPS    Z14, Z8, Z8
+	VMOVUPS.Z 64(AX), K1, Z14
+	VADDPS    Z14, Z9, Z9
+	ADDQ      CX, AX
+	VMOVUPS   (AX), Z14
+	VADDPS    Z14, Z10, Z10
+	VMOVUPS.Z 64(AX), K1, Z14
+	VADDPS    Z14, Z11, Z11
+	ADDQ      CX, AX
+	VMOVUPS   (AX), Z14
+	VADDPS    Z14, Z12, Z12
+	VMOVUPS.Z 64(AX), K1, Z14
+	VADDPS    Z14, Z13, Z13
+
+wide_added:
+	MOVQ    c+56(FP), AX
+	MOVQ    ldc+64(FP), CX
 	VMOVUPS Z0, (AX)
-	VMOVUPS Z1, 64(AX)
+	VMOVUPS Z1, K1, 64(AX)
 	ADDQ    CX, AX
 	VMOVUPS Z2, (AX)
-	VMOVUPS Z3, 64(AX)
+	VMOVUPS Z3, K1, 64(AX)
 	ADDQ    CX, AX
 	VMOVUPS Z4, (AX)
-	VMOVUPS Z5, 64(AX)
+	VMOVUPS Z5, K1, 64(AX)
 	ADDQ    CX, AX
 	VMOVUPS Z6, (AX)
-	VMOVUPS Z7, 64(AX)
+	VMOVUPS Z7, K1, 64(AX)
 	ADDQ    CX, AX
 	VMOVUPS Z8, (AX)
-	VMOVUPS Z9, 64(AX)
+	VMOVUPS Z9, K1, 64(AX)
 	ADDQ    CX, AX
 	VMOVUPS Z10, (AX)
-	VMOVUPS Z11, 64(AX)
+	VMOVUPS Z11, K1, 64(AX)
 	ADDQ    CX, AX
 	VMOVUPS Z12, (AX)
-	VMOVUPS Z13, 64(AX)
+	VMOVUPS Z13, K1, 64(AX)
 	VZEROUPPER
 	RET
 
-// func tile512x8(k int, a *float32, row int, col int, b *float32, c *float32, ldc int, init *float32, ldinit int)
-// Requires: AVX, AVX512F, MMX+
-TEXT ·tile512x8(SB), NOSPLIT, $0-72
+narrow:
+	MOVQ      cols+48(FP), AX
+	MOVQ      $0x00000010, CX
+	SUBQ      AX, CX
+	MOVQ      $0x0000ffff, AX
+	SHRQ      CL, AX
+	KMOVW     AX, K1
+	MOVQ      start+72(FP), AX
+	VXORPS    Z0, Z0, Z0
+	TESTQ     AX, AX
+	JZ        narrow_begun
+	VMOVUPS.Z (AX), K1, Z0
+
+narrow_begun:
+	VMOVAPS Z0, Z1
+	VMOVAPS Z0, Z2
+	VMOVAPS Z0, Z3
+	VMOVAPS Z0, Z4
+	VMOVAPS Z0, Z5
+	VMOVAPS Z0, Z6
+	MOVQ    c+56(FP), AX
+	MOVQ    ldc+64(FP), CX
+	MOVQ    add+80(FP), DX
+	TESTQ   DX, DX
+	JZ      narrow_prefetch
+	MOVQ    DX, AX
+	MOVQ    ldadd+88(FP), CX
+
+narrow_prefetch:
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
 	MOVQ       k+0(FP), AX
 	MOVQ       b+32(FP), CX
-	MOVQ       init+56(FP), DX
-	MOVQ       ldinit+64(FP), BX
-	MOVQ       c+40(FP), SI
-	MOVQ       ldc+48(FP), DI
-	VMOVUPS    (DX), Z0
-	VMOVUPS    64(DX), Z1
-	PREFETCHT0 (SI)
-	PREFETCHT0 127(SI)
-	ADDQ       BX, DX
-	ADDQ       DI, SI
-	VMOVUPS    (DX), Z2
-	VMOVUPS    64(DX), Z3
-	PREFETCHT0 (SI)
-	PREFETCHT0 127(SI)
-	ADDQ       BX, DX
-	ADDQ       DI, SI
-	VMOVUPS    (DX), Z4
-	VMOVUPS    64(DX), Z5
-	PREFETCHT0 (SI)
-	PREFETCHT0 127(SI)
-	ADDQ       BX, DX
-	ADDQ       DI, SI
-	VMOVUPS    (DX), Z6
-	VMOVUPS    64(DX), Z7
-	PREFETCHT0 (SI)
-	PREFETCHT0 127(SI)
-	ADDQ       BX, DX
-	ADDQ       DI, SI
-	VMOVUPS    (DX), Z8
-	VMOVUPS    64(DX), Z9
-	PREFETCHT0 (SI)
-	PREFETCHT0 127(SI)
-	ADDQ       BX, DX
-	ADDQ       DI, SI
-	VMOVUPS    (DX), Z10
-	VMOVUPS    64(DX), Z11
-	PREFETCHT0 (SI)
-	PREFETCHT0 127(SI)
-	ADDQ       BX, DX
-	ADDQ       DI, SI
-	VMOVUPS    (DX), Z12
-	VMOVUPS    64(DX), Z13
-	PREFETCHT0 (SI)
-	PREFETCHT0 127(SI)
-	ADDQ       BX, DX
-	ADDQ       DI, SI
-	VMOVUPS    (DX), Z14
-	VMOVUPS    64(DX), Z15
-	PREFETCHT0 (SI)
-	PREFETCHT0 127(SI)
-	MOVQ       row+16(FP), DX
-	MOVQ       col+24(FP), BX
-	LEAQ       (DX)(DX*2), SI
-	MOVQ       a+8(FP), DI
-	LEAQ       (DI)(DX*4), R8
-	MOVQ       AX, R9
-	SHRQ       $0x02, R9
-	JZ         rest
+	MOVQ       ldb+40(FP), DX
+	MOVQ       row+16(FP), BX
+	MOVQ       col+24(FP), SI
+	LEAQ       (BX)(BX*2), DI
+	MOVQ       a+8(FP), R8
+	LEAQ       (R8)(BX*4), R9
+	MOVQ       AX, R10
+	SHRQ       $0x02, R10
+	JZ         narrow_rest
 	PCALIGN    $0x40
 
-turn:
+narrow_turn:
+	VMOVUPS      (CX), Z7
+	ADDQ         DX, CX
+	VBROADCASTSS (R8), Z8
+	VFMADD231PS  Z8, Z7, Z0
+	VBROADCASTSS (R8)(BX*1), Z8
+	VFMADD231PS  Z8, Z7, Z1
+	VBROADCASTSS (R8)(BX*2), Z8
+	VFMADD231PS  Z8, Z7, Z2
+	VBROADCASTSS (R8)(DI*1), Z8
+	VFMADD231PS  Z8, Z7, Z3
+	VBROADCASTSS (R9), Z8
+	VFMADD231PS  Z8, Z7, Z4
+	VBROADCASTSS (R9)(BX*1), Z8
+	VFMADD231PS  Z8, Z7, Z5
+	VBROADCASTSS (R9)(BX*2), Z8
+	VFMADD231PS  Z8, Z7, Z6
+	ADDQ         SI, R8
+	ADDQ         SI, R9
+	VMOVUPS      (CX), Z7
+	ADDQ         DX, CX
+	VBROADCASTSS (R8), Z8
+	VFMADD231PS  Z8, Z7, Z0
+	VBROADCASTSS (R8)(BX*1), Z8
+	VFMADD231PS  Z8, Z7, Z1
+	VBROADCASTSS (R8)(BX*2), Z8
+	VFMADD231PS  Z8, Z7, Z2
+	VBROADCASTSS (R8)(DI*1), Z8
+	VFMADD231PS  Z8, Z7, Z3
+	VBROADCASTSS (R9), Z8
+	VFMADD231PS  Z8, Z7, Z4
+	VBROADCASTSS (R9)(BX*1), Z8
+	VFMADD231PS  Z8, Z7, Z5
+	VBROADCASTSS (R9)(BX*2), Z8
+	VFMADD231PS  Z8, Z7, Z6
+	ADDQ         SI, R8
+	ADDQ         SI, R9
+	VMOVUPS      (CX), Z7
+	ADDQ         DX, CX
+	VBROADCASTSS (R8), Z8
+	VFMADD231PS  Z8, Z7, Z0
+	VBROADCASTSS (R8)(BX*1), Z8
+	VFMADD231PS  Z8, Z7, Z1
+	VBROADCASTSS (R8)(BX*2), Z8
+	VFMADD231PS  Z8, Z7, Z2
+	VBROADCASTSS (R8)(DI*1), Z8
+	VFMADD231PS  Z8, Z7, Z3
+	VBROADCASTSS (R9), Z8
+	VFMADD231PS  Z8, Z7, Z4
+	VBROADCASTSS (R9)(BX*1), Z8
+	VFMADD231PS  Z8, Z7, Z5
+	VBROADCASTSS (R9)(BX*2), Z8
+	VFMADD231PS  Z8, Z7, Z6
+	ADDQ         SI, R8
+	ADDQ         SI, R9
+	VMOVUPS      (CX), Z7
+	ADDQ         DX, CX
+	VBROADCASTSS (R8), Z8
+	VFMADD231PS  Z8, Z7, Z0
+	VBROADCASTSS (R8)(BX*1), Z8
+	VFMADD231PS  Z8, Z7, Z1
+	VBROADCASTSS (R8)(BX*2), Z8
+	VFMADD231PS  Z8, Z7, Z2
+	VBROADCASTSS (R8)(DI*1), Z8
+	VFMADD231PS  Z8, Z7, Z3
+	VBROADCASTSS (R9), Z8
+	VFMADD231PS  Z8, Z7, Z4
+	VBROADCASTSS (R9)(BX*1), Z8
+	VFMADD231PS  Z8, Z7, Z5
+	VBROADCASTSS (R9)(BX*2), Z8
+	VFMADD231PS  Z8, Z7, Z6
+	ADDQ         SI, R8
+	ADDQ         SI, R9
+	DECQ         R10
+	JNZ          narrow_turn
+
+narrow_rest:
+	ANDQ $0x03, AX
+	JZ   narrow_summed
+
+narrow_one:
+	VMOVUPS      (CX), Z7
+	ADDQ         DX, CX
+	VBROADCASTSS (R8), Z8
+	VFMADD231PS  Z8, Z7, Z0
+	VBROADCASTSS (R8)(BX*1), Z8
+	VFMADD231PS  Z8, Z7, Z1
+	VBROADCASTSS (R8)(BX*2), Z8
+	VFMADD231PS  Z8, Z7, Z2
+	VBROADCASTSS (R8)(DI*1), Z8
+	VFMADD231PS  Z8, Z7, Z3
+	VBROADCASTSS (R9), Z8
+	VFMADD231PS  Z8, Z7, Z4
+	VBROADCASTSS (R9)(BX*1), Z8
+	VFMADD231PS  Z8, Z7, Z5
+	VBROADCASTSS (R9)(BX*2), Z8
+	VFMADD231PS  Z8, Z7, Z6
+	ADDQ         SI, R8
+	ADDQ         SI, R9
+	DECQ         AX
+	JNZ          narrow_one
+
+narrow_summed:
+	MOVQ      add+80(FP), AX
+	MOVQ      ldadd+88(FP), CX
+	TESTQ     AX, AX
+	JZ        narrow_added
+	VMOVUPS.Z (AX), K1, Z7
+	VADDPS    Z7, Z0, Z0
+	ADDQ      CX, AX
+	VMOVUPS.Z (AX), K1, Z7
+	VADDPS    Z7, Z1, Z1
+	ADDQ      CX, AX
+	VMOVUPS.Z (AX), K1, Z7
+	VADDPS    Z7, Z2, Z2
+	ADDQ      CX, AX
+	VMOVUPS.Z (AX), K1, Z7
+	VADDPS    Z7, Z3, Z3
+	ADDQ      CX, AX
+	VMOVUPS.Z (AX), K1, Z7
+	VADDPS    Z7, Z4, Z4
+	ADDQ      CX, AX
+	VMOVUPS.Z (AX), K1, Z7
+	VADDPS    Z7, Z5, Z5
+	ADDQ      CX, AX
+	VMOVUPS.Z (AX), K1, Z7
+	VADDPS    Z7, Z6, Z6
+
+narrow_added:
+	MOVQ    c+56(FP), AX
+	MOVQ    ldc+64(FP), CX
+	VMOVUPS Z0, K1, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Z1, K1, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Z2, K1, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Z3, K1, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Z4, K1, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Z5, K1, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Z6, K1, (AX)
+	VZEROUPPER
+	RET
+
+// func tile512x8(k int, a *float32, row int, col int, b *float32, ldb int, cols int, c *float32, ldc int, start *float32, add *float32, ldadd int)
+// Requires: AVX, AVX512DQ, AVX512F, MMX+
+TEXT ·tile512x8(SB), NOSPLIT, $0-96
+	MOVQ      cols+48(FP), AX
+	CMPQ      AX, $0x10
+	JLE       narrow
+	MOVQ      cols+48(FP), AX
+	MOVQ      $0x00000020, CX
+	SUBQ      AX, CX
+	MOVQ      $0x0000ffff, AX
+	SHRQ      CL, AX
+	KMOVW     AX, K1
+	MOVQ      start+72(FP), AX
+	VXORPS    Z0, Z0, Z0
+	VXORPS    Z1, Z1, Z1
+	TESTQ     AX, AX
+	JZ        wide_begun
+	VMOVUPS   (AX), Z0
+	VMOVUPS.Z 64(AX), K1, Z1
+
+wide_begun:
+	VMOVAPS Z0, Z2
+	VMOVAPS Z1, Z3
+	VMOVAPS Z0, Z4
+	VMOVAPS Z1, Z5
+	VMOVAPS Z0, Z6
+	VMOVAPS Z1, Z7
+	VMOVAPS Z0, Z8
+	VMOVAPS Z1, Z9
+	VMOVAPS Z0, Z10
+	VMOVAPS Z1, Z11
+	VMOVAPS Z0, Z12
+	VMOVAPS Z1, Z13
+	VMOVAPS Z0, Z14
+	VMOVAPS Z1, Z15
+	MOVQ    c+56(FP), AX
+	MOVQ    ldc+64(FP), CX
+	MOVQ    add+80(FP), DX
+	TESTQ   DX, DX
+	JZ      wide_prefetch
+	MOVQ    DX, AX
+	MOVQ    ldadd+88(FP), CX
+
+wide_prefetch:
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	MOVQ       k+0(FP), AX
+	MOVQ       b+32(FP), CX
+	MOVQ       ldb+40(FP), DX
+	MOVQ       row+16(FP), BX
+	MOVQ       col+24(FP), SI
+	LEAQ       (BX)(BX*2), DI
+	MOVQ       a+8(FP), R8
+	LEAQ       (R8)(BX*4), R9
+	MOVQ       AX, R10
+	SHRQ       $0x02, R10
+	JZ         wide_rest
+	PCALIGN    $0x40
+
+wide_turn:
 	VMOVUPS      (CX), Z16
 	VMOVUPS      64(CX), Z17
-	VBROADCASTSS (DI), Z18
+	ADDQ         DX, CX
+	VBROADCASTSS (R8), Z18
 	VFMADD231PS  Z18, Z16, Z0
 	VFMADD231PS  Z18, Z17, Z1
-	VBROADCASTSS (DI)(DX*1), Z18
+	VBROADCASTSS (R8)(BX*1), Z18
 	VFMADD231PS  Z18, Z16, Z2
 	VFMADD231PS  Z18, Z17, Z3
-	VBROADCASTSS (DI)(DX*2), Z18
+	VBROADCASTSS (R8)(BX*2), Z18
 	VFMADD231PS  Z18, Z16, Z4
 	VFMADD231PS  Z18, Z17, Z5
-	VBROADCASTSS (DI)(SI*1), Z18
+	VBROADCASTSS (R8)(DI*1), Z18
 	VFMADD231PS  Z18, Z16, Z6
 	VFMADD231PS  Z18, Z17, Z7
-	VBROADCASTSS (R8), Z18
+	VBROADCASTSS (R9), Z18
 	VFMADD231PS  Z18, Z16, Z8
 	VFMADD231PS  Z18, Z17, Z9
-	VBROADCASTSS (R8)(DX*1), Z18
+	VBROADCASTSS (R9)(BX*1), Z18
 	VFMADD231PS  Z18, Z16, Z10
 	VFMADD231PS  Z18, Z17, Z11
-	VBROADCASTSS (R8)(DX*2), Z18
+	VBROADCASTSS (R9)(BX*2), Z18
 	VFMADD231PS  Z18, Z16, Z12
 	VFMADD231PS  Z18, Z17, Z13
-	VBROADCASTSS (R8)(SI*1), Z18
+	VBROADCASTSS (R9)(DI*1), Z18
 	VFMADD231PS  Z18, Z16, Z14
 	VFMADD231PS  Z18, Z17, Z15
-	ADDQ         BX, DI
-	ADDQ         BX, R8
-	VMOVUPS      128(CX), Z16
-	VMOVUPS      192(CX), Z17
-	VBROADCASTSS (DI), Z18
-	VFMADD231PS  Z18, Z16, Z0
-	VFMADD231PS  Z18, Z17, Z1
-	VBROADCASTSS (DI)(DX*1), Z18
-	VFMADD231PS  Z18, Z16, Z2
-	VFMADD231PS  Z18, Z17, Z3
-	VBROADCASTSS (DI)(DX*2), Z18
-	VFMADD231PS  Z18, Z16, Z4
-	VFMADD231PS  Z18, Z17, Z5
-	VBROADCASTSS (DI)(SI*1), Z18
-	VFMADD231PS  Z18, Z16, Z6
-	VFMADD231PS  Z18, Z17, Z7
-	VBROADCASTSS (R8), Z18
-	VFMADD231PS  Z18, Z16, Z8
-	VFMADD231PS  Z18, Z17, Z9
-	VBROADCASTSS (R8)(DX*1), Z18
-	VFMADD231PS  Z18, Z16, Z10
-	VFMADD231PS  Z18, Z17, Z11
-	VBROADCASTSS (R8)(DX*2), Z18
-	VFMADD231PS  Z18, Z16, Z12
-	VFMADD231PS  Z18, Z17, Z13
-	VBROADCASTSS (R8)(SI*1), Z18
-	VFMADD231PS  Z18, Z16, Z14
-	VFMADD231PS  Z18, Z17, Z15
-	ADDQ         BX, DI
-	ADDQ         BX, R8
-	VMOVUPS      256(CX), Z16
-	VMOVUPS      320(CX), Z17
-	VBROADCASTSS (DI), Z18
-	VFMADD231PS  Z18, Z16, Z0
-	VFMADD231PS  Z18, Z17, Z1
-	VBROADCASTSS (DI)(DX*1), Z18
-	VFMADD231PS  Z18, Z16, Z2
-	VFMADD231PS  Z18, Z17, Z3
-	VBROADCASTSS (DI)(DX*2), Z18
-	VFMADD231PS  Z18, Z16, Z4
-	VFMADD231PS  Z18, Z17, Z5
-	VBROADCASTSS (DI)(SI*1), Z18
-	VFMADD231PS  Z18, Z16, Z6
-	VFMADD231PS  Z18, Z17, Z7
-	VBROADCASTSS (R8), Z18
-	VFMADD231PS  Z18, Z16, Z8
-	VFMADD231PS  Z18, Z17, Z9
-	VBROADCASTSS (R8)(DX*1), Z18
-	VFMADD231PS  Z18, Z16, Z10
-	VFMADD231PS  Z18, Z17, Z11
-	VBROADCASTSS (R8)(DX*2), Z18
-	VFMADD231PS  Z18, Z16, Z12
-	VFMADD231PS  Z18, Z17, Z13
-	VBROADCASTSS (R8)(SI*1), Z18
-	VFMADD231PS  Z18, Z16, Z14
-	VFMADD231PS  Z18, Z17, Z15
-	ADDQ         BX, DI
-	ADDQ         BX, R8
-	VMOVUPS      384(CX), Z16
-	VMOVUPS      448(CX), Z17
-	VBROADCASTSS (DI), Z18
-	VFMADD231PS  Z18, Z16, Z0
-	VFMADD231PS  Z18, Z17, Z1
-	VBROADCASTSS (DI)(DX*1), Z18
-	VFMADD231PS  Z18, Z16, Z2
-	VFMADD231PS  Z18, Z17, Z3
-	VBROADCASTSS (DI)(DX*2), Z18
-	VFMADD231PS  Z18, Z16, Z4
-	VFMADD231PS  Z18, Z17, Z5
-	VBROADCASTSS (DI)(SI*1), Z18
-	VFMADD231PS  Z18, Z16, Z6
-	VFMADD231PS  Z18, Z17, Z7
-	VBROADCASTSS (R8), Z18
-	VFMADD231PS  Z18, Z16, Z8
-	VFMADD231PS  Z18, Z17, Z9
-	VBROADCASTSS (R8)(DX*1), Z18
-	VFMADD231PS  Z18, Z16, Z10
-	VFMADD231PS  Z18, Z17, Z11
-	VBROADCASTSS (R8)(DX*2), Z18
-	VFMADD231PS  Z18, Z16, Z12
-	VFMADD231PS  Z18, Z17, Z13
-	VBROADCASTSS (R8)(SI*1), Z18
-	VFMADD231PS  Z18, Z16, Z14
-	VFMADD231PS  Z18, Z17, Z15
-	ADDQ         BX, DI
-	ADDQ         BX, R8
-	ADDQ         $0x00000200, CX
-	DECQ         R9
-	JNZ          turn
-
-rest:
-	ANDQ $0x03, AX
-	JZ   done
-
-one:
+	ADDQ         SI, R8
+	ADDQ         SI, R9
 	VMOVUPS      (CX), Z16
 	VMOVUPS      64(CX), Z17
-	VBROADCASTSS (DI), Z18
+	ADDQ         DX, CX
+	VBROADCASTSS (R8), Z18
 	VFMADD231PS  Z18, Z16, Z0
 	VFMADD231PS  Z18, Z17, Z1
-	VBROADCASTSS (DI)(DX*1), Z18
+	VBROADCASTSS (R8)(BX*1), Z18
 	VFMADD231PS  Z18, Z16, Z2
 	VFMADD231PS  Z18, Z17, Z3
-	VBROADCASTSS (DI)(DX*2), Z18
+	VBROADCASTSS (R8)(BX*2), Z18
 	VFMADD231PS  Z18, Z16, Z4
 	VFMADD231PS  Z18, Z17, Z5
-	VBROADCASTSS (DI)(SI*1), Z18
+	VBROADCASTSS (R8)(DI*1), Z18
 	VFMADD231PS  Z18, Z16, Z6
 	VFMADD231PS  Z18, Z17, Z7
-	VBROADCASTSS (R8), Z18
+	VBROADCASTSS (R9), Z18
 	VFMADD231PS  Z18, Z16, Z8
 	VFMADD231PS  Z18, Z17, Z9
-	VBROADCASTSS (R8)(DX*1), Z18
+	VBROADCASTSS (R9)(BX*1), Z18
 	VFMADD231PS  Z18, Z16, Z10
 	VFMADD231PS  Z18, Z17, Z11
-	VBROADCASTSS (R8)(DX*2), Z18
+	VBROADCASTSS (R9)(BX*2), Z18
 	VFMADD231PS  Z18, Z16, Z12
 	VFMADD231PS  Z18, Z17, Z13
-	VBROADCASTSS (R8)(SI*1), Z18
+	VBROADCASTSS (R9)(DI*1), Z18
 	VFMADD231PS  Z18, Z16, Z14
 	VFMADD231PS  Z18, Z17, Z15
-	ADDQ         BX, DI
-	ADDQ         BX, R8
-	ADDQ         $0x00000080, CX
-	DECQ         AX
-	JNZ          one
+	ADDQ         SI, R8
+	ADDQ         SI, R9
+	VMOVUPS      (CX), Z16
+	VMOVUPS      64(CX), Z17
+	ADDQ         DX, CX
+	VBROADCASTSS (R8), Z18
+	VFMADD231PS  Z18, Z16, Z0
+	VFMADD231PS  Z18, Z17, Z1
+	VBROADCASTSS (R8)(BX*1), Z18
+	VFMADD231PS  Z18, Z16, Z2
+	VFMADD231PS  Z18, Z17, Z3
+	VBROADCASTSS (R8)(BX*2), Z18
+	VFMADD231PS  Z18, Z16, Z4
+	VFMADD231PS  Z18, Z17, Z5
+	VBROADCASTSS (R8)(DI*1), Z18
+	VFMADD231PS  Z18, Z16, Z6
+	VFMADD231PS  Z18, Z17, Z7
+	VBROADCASTSS (R9), Z18
+	VFMADD231PS  Z18, Z16, Z8
+	VFMADD231PS  Z18, Z17, Z9
+	VBROADCASTSS (R9)(BX*1), Z18
+	VFMADD231PS  Z18, Z16, Z10
+	VFMADD231PS  Z18, Z17, Z11
+	VBROADCASTSS (R9)(BX*2), Z18
+	VFMADD231PS  Z18, Z16, Z12
+	VFMADD231PS  Z18, Z17, Z13
+	VBROADCASTSS (R9)(DI*1), Z18
+	VFMADD231PS  Z18, Z16, Z14
+	VFMADD231PS  Z18, Z17, Z15
+	ADDQ         SI, R8
+	ADDQ         SI, R9
+	VMOVUPS      (CX), Z16
+	VMOVUPS      64(CX), Z17
+	ADDQ         DX, CX
+	VBROADCASTSS (R8), Z18
+	VFMADD231PS  Z18, Z16, Z0
+	VFMADD231PS  Z18, Z17, Z1
+	VBROADCASTSS (R8)(BX*1), Z18
+	VFMADD231PS  Z18, Z16, Z2
+	VFMADD231PS  Z18, Z17, Z3
+	VBROADCASTSS (R8)(BX*2), Z18
+	VFMADD231PS  Z18, Z16, Z4
+	VFMADD231PS  Z18, Z17, Z5
+	VBROADCASTSS (R8)(DI*1), Z18
+	VFMADD231PS  Z18, Z16, Z6
+	VFMADD231PS  Z18, Z17, Z7
+	VBROADCASTSS (R9), Z18
+	VFMADD231PS  Z18, Z16, Z8
+	VFMADD231PS  Z18, Z17, Z9
+	VBROADCASTSS (R9)(BX*1), Z18
+	VFMADD231PS  Z18, Z16, Z10
+	VFMADD231PS  Z18, Z17, Z11
+	VBROADCASTSS (R9)(BX*2), Z18
+	VFMADD231PS  Z18, Z16, Z12
+	VFMADD231PS  Z18, Z17, Z13
+	VBROADCASTSS (R9)(DI*1), Z18
+	VFMADD231PS  Z18, Z16, Z14
+	VFMADD231PS  Z18, Z17, Z15
+	ADDQ         SI, R8
+	ADDQ         SI, R9
+	DECQ         R10
+	JNZ          wide_turn
 
-done:
-	MOVQ    c+40(FP), AX
-	MOVQ    ldc+48(FP), CX
+wide_rest:
+	ANDQ $0x03, AX
+	JZ   wide_summed
+
+wide_one:
+	VMOVUPS      (CX), Z16
+	VMOVUPS      64(CX), Z17
+	ADDQ         DX, CX
+	VBROADCASTSS (R8), Z18
+	VFMADD231PS  Z18, Z16, Z0
+	VFMADD231PS  Z18, Z17, Z1
+	VBROADCASTSS (R8)(BX*1), Z18
+	VFMADD231PS  Z18, Z16, Z2
+	VFMADD231PS  Z18, Z17, Z3
+	VBROADCASTSS (R8)(BX*2), Z18
+	VFMADD231PS  Z18, Z16, Z4
+	VFMADD231PS  Z18, Z17, Z5
+	VBROADCASTSS (R8)(DI*1), Z18
+	VFMADD231PS  Z18, Z16, Z6
+	VFMADD231PS  Z18, Z17, Z7
+	VBROADCASTSS (R9), Z18
+	VFMADD231PS  Z18, Z16, Z8
+	VFMADD231PS  Z18, Z17, Z9
+	VBROADCASTSS (R9)(BX*1), Z18
+	VFMADD231PS  Z18, Z16, Z10
+	VFMADD231PS  Z18, Z17, Z11
+	VBROADCASTSS (R9)(BX*2), Z18
+	VFMADD231PS  Z18, Z16, Z12
+	VFMADD231PS  Z18, Z17, Z13
+	VBROADCASTSS (R9)(DI*1), Z18
+	VFMADD231PS  Z18, Z16, Z14
+	VFMADD231PS  Z18, Z17, Z15
+	ADDQ         SI, R8
+	ADDQ         SI, R9
+	DECQ         AX
+	JNZ          wide_one
+
+wide_summed:
+	MOVQ      add+80(FP), AX
+	MOVQ      ldadd+88(FP), CX
+	TESTQ     AX, AX
+	JZ        wide_added
+	VMOVUPS   (AX), Z16
+	VADDPS    Z16, Z0, Z0
+	VMOVUPS.Z 64(AX), K1, Z16
+	VADDPS    Z16, Z1, Z1
+	ADDQ      CX, AX
+	VMOVUPS   (AX), Z16
+	VADDPS    Z16, Z2, Z2
+	VMOVUPS.Z 64(AX), K1, Z16
+	VADDPS    Z16, Z3, Z3
+	ADDQ      CX, AX
+	VMOVUPS   (AX), Z16
+	VADDPS    Z16, Z4, Z4
+	VMOVUPS.Z 64(AX), K1, Z16
+	VADDPS    Z16, Z5, Z5
+	ADDQ      CX, AX
+	VMOVUPS   (AX), Z16
+	VADDPS    Z16, Z6, Z6
+	VMOVUPS.Z 64(AX), K1, Z16
+	VADDPS    Z16, Z7, Z7
+	ADDQ      CX, AX
+	VMOVUPS   (AX), Z16
+	VADDPS    Z16, Z8, Z8
+	VMOVUPS.Z 64(AX), K1, Z16
+	VADDPS    Z16, Z9, Z9
+	ADDQ      CX, AX
+	VMOVUPS   (AX), Z16
+	VADDPS    Z16, Z10, Z10
+	VMOVUPS.Z 64(AX), K1, Z16
+	VADDPS    Z16, Z11, Z11
+	ADDQ      CX, AX
+	VMOVUPS   (AX), Z16
+	VADDPS    Z16, Z12, Z12
+	VMOVUPS.Z 64(AX), K1, Z16
+	VADDPS    Z16, Z13, Z13
+	ADDQ      CX, AX
+	VMOVUPS   (AX), Z16
+	VADDPS    Z16, Z14, Z14
+	VMOVUPS.Z 64(AX), K1, Z16
+	VADDPS    Z16, Z15, Z15
+
+wide_added:
+	MOVQ    c+56(FP), AX
+	MOVQ    ldc+64(FP), CX
 	VMOVUPS Z0, (AX)
-	VMOVUPS Z1, 64(AX)
+	VMOVUPS Z1, K1, 64(AX)
 	ADDQ    CX, AX
 	VMOVUPS Z2, (AX)
-	VMOVUPS Z3, 64(AX)
+	VMOVUPS Z3, K1, 64(AX)
 	ADDQ    CX, AX
 	VMOVUPS Z4, (AX)
-	VMOVUPS Z5, 64(AX)
+	VMOVUPS Z5, K1, 64(AX)
 	ADDQ    CX, AX
 	VMOVUPS Z6, (AX)
-	VMOVUPS Z7, 64(AX)
+	VMOVUPS Z7, K1, 64(AX)
 	ADDQ    CX, AX
 	VMOVUPS Z8, (AX)
-	VMOVUPS Z9, 64(AX)
+	VMOVUPS Z9, K1, 64(AX)
 	ADDQ    CX, AX
 	VMOVUPS Z10, (AX)
-	VMOVUPS Z11, 64(AX)
+	VMOVUPS Z11, K1, 64(AX)
 	ADDQ    CX, AX
 	VMOVUPS Z12, (AX)
-	VMOVUPS Z13, 64(AX)
+	VMOVUPS Z13, K1, 64(AX)
 	ADDQ    CX, AX
 	VMOVUPS Z14, (AX)
-	VMOVUPS Z15, 64(AX)
+	VMOVUPS Z15, K1, 64(AX)
 	VZEROUPPER
 	RET
 
-// func tile512x9(k int, a *float32, row int, col int, b *float32, c *float32, ldc int, init *float32, ldinit int)
-// Requires: AVX, AVX512F, MMX+
-TEXT ·tile512x9(SB), NOSPLIT, $0-72
+narrow:
+	MOVQ      cols+48(FP), AX
+	MOVQ      $0x00000010, CX
+	SUBQ      AX, CX
+	MOVQ      $0x0000ffff, AX
+	SHRQ      CL, AX
+	KMOVW     AX, K1
+	MOVQ      start+72(FP), AX
+	VXORPS    Z0, Z0, Z0
+	TESTQ     AX, AX
+	JZ        narrow_begun
+	VMOVUPS.Z (AX), K1, Z0
+
+narrow_begun:
+	VMOVAPS Z0, Z1
+	VMOVAPS Z0, Z2
+	VMOVAPS Z0, Z3
+	VMOVAPS Z0, Z4
+	VMOVAPS Z0, Z5
+	VMOVAPS Z0, Z6
+	VMOVAPS Z0, Z7
+	MOVQ    c+56(FP), AX
+	MOVQ    ldc+64(FP), CX
+	MOVQ    add+80(FP), DX
+	TESTQ   DX, DX
+	JZ      narrow_prefetch
+	MOVQ    DX, AX
+	MOVQ    ldadd+88(FP), CX
+
+narrow_prefetch:
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
 	MOVQ       k+0(FP), AX
 	MOVQ       b+32(FP), CX
-	MOVQ       init+56(FP), DX
-	MOVQ       ldinit+64(FP), BX
-	MOVQ       c+40(FP), SI
-	MOVQ       ldc+48(FP), DI
-	VMOVUPS    (DX), Z0
-	VMOVUPS    64(DX), Z1
-	PREFETCHT0 (SI)
-	PREFETCHT0 127(SI)
-	ADDQ       BX, DX
-	ADDQ       DI, SI
-	VMOVUPS    (DX), Z2
-	VMOVUPS    64(DX), Z3
-	PREFETCHT0 (SI)
-	PREFETCHT0 127(SI)
-	ADDQ       BX, DX
-	ADDQ       DI, SI
-	VMOVUPS    (DX), Z4
-	VMOVUPS    64(DX), Z5
-	PREFETCHT0 (SI)
-	PREFETCHT0 127(SI)
-	ADDQ       BX, DX
-	ADDQ       DI, SI
-	VMOVUPS    (DX), Z6
-	VMOVUPS    64(DX), Z7
-	PREFETCHT0 (SI)
-	PREFETCHT0 127(SI)
-	ADDQ       BX, DX
-	ADDQ       DI, SI
-	VMOVUPS    (DX), Z8
-	VMOVUPS    64(DX), Z9
-	PREFETCHT0 (SI)
-	PREFETCHT0 127(SI)
-	ADDQ       BX, DX
-	ADDQ       DI, SI
-	VMOVUPS    (DX), Z10
-	VMOVUPS    64(DX), Z11
-	PREFETCHT0 (SI)
-	PREFETCHT0 127(SI)
-	ADDQ       BX, DX
-	ADDQ       DI, SI
-	VMOVUPS    (DX), Z12
-	VMOVUPS    64(DX), Z13
-	PREFETCHT0 (SI)
-	PREFETCHT0 127(SI)
-	ADDQ       BX, DX
-	ADDQ       DI, SI
-	VMOVUPS    (DX), Z14
-	VMOVUPS    64(DX), Z15
-	PREFETCHT0 (SI)
-	PREFETCHT0 127(SI)
-	ADDQ       BX, DX
-	ADDQ       DI, SI
-	VMOVUPS    (DX), Z16
-	VMOVUPS    64(DX), Z17
-	PREFETCHT0 (SI)
-	PREFETCHT0 127(SI)
-	MOVQ       row+16(FP), DX
-	MOVQ       col+24(FP), BX
-	LEAQ       (DX)(DX*2), SI
-	MOVQ       a+8(FP), DI
-	LEAQ       (DI)(DX*4), R8
-	LEAQ       (R8)(DX*4), R9
+	MOVQ       ldb+40(FP), DX
+	MOVQ       row+16(FP), BX
+	MOVQ       col+24(FP), SI
+	LEAQ       (BX)(BX*2), DI
+	MOVQ       a+8(FP), R8
+	LEAQ       (R8)(BX*4), R9
 	MOVQ       AX, R10
 	SHRQ       $0x02, R10
-	JZ         rest
+	JZ         narrow_rest
 	PCALIGN    $0x40
 
-turn:
-	VMOVUPS      (CX), Z18
-	VMOVUPS      64(CX), Z19
-	VBROADCASTSS (DI), Z20
-	VFMADD231PS  Z20, Z18, Z0
-	VFMADD231PS  Z20, Z19, Z1
-	VBROADCASTSS (DI)(DX*1), Z20
-	VFMADD231PS  Z20, Z18, Z2
-	VFMADD231PS  Z20, Z19, Z3
-	VBROADCASTSS (DI)(DX*2), Z20
-	VFMADD231PS  Z20, Z18, Z4
-	VFMADD231PS  Z20, Z19, Z5
-	VBROADCASTSS (DI)(SI*1), Z20
-	VFMADD231PS  Z20, Z18, Z6
-	VFMADD231PS  Z20, Z19, Z7
-	VBROADCASTSS (R8), Z20
-	VFMADD231PS  Z20, Z18, Z8
-	VFMADD231PS  Z20, Z19, Z9
-	VBROADCASTSS (R8)(DX*1), Z20
-	VFMADD231PS  Z20, Z18, Z10
-	VFMADD231PS  Z20, Z19, Z11
-	VBROADCASTSS (R8)(DX*2), Z20
-	VFMADD231PS  Z20, Z18, Z12
-	VFMADD231PS  Z20, Z19, Z13
-	VBROADCASTSS (R8)(SI*1), Z20
-	VFMADD231PS  Z20, Z18, Z14
-	VFMADD231PS  Z20, Z19, Z15
-	VBROADCASTSS (R9), Z20
-	VFMADD231PS  Z20, Z18, Z16
-	VFMADD231PS  Z20, Z19, Z17
-	ADDQ         BX, DI
-	ADDQ         BX, R8
-	ADDQ         BX, R9
-	VMOVUPS      128(CX), Z18
-	VMOVUPS      192(CX), Z19
-	VBROADCASTSS (DI), Z20
-	VFMADD231PS  Z20, Z18, Z0
-	VFMADD231PS  Z20, Z19, Z1
-	VBROADCASTSS (DI)(DX*1), Z20
-	VFMADD231PS  Z20, Z18, Z2
-	VFMADD231PS  Z20, Z19, Z3
-	VBROADCASTSS (DI)(DX*2), Z20
-	VFMADD231PS  Z20, Z18, Z4
-	VFMADD231PS  Z20, Z19, Z5
-	VBROADCASTSS (DI)(SI*1), Z20
-	VFMADD231PS  Z20, Z18, Z6
-	VFMADD231PS  Z20, Z19, Z7
-	VBROADCASTSS (R8), Z20
-	VFMADD231PS  Z20, Z18, Z8
-	VFMADD231PS  Z20, Z19, Z9
-	VBROADCASTSS (R8)(DX*1), Z20
-	VFMADD231PS  Z20, Z18, Z10
-	VFMADD231PS  Z20, Z19, Z11
-	VBROADCASTSS (R8)(DX*2), Z20
-	VFMADD231PS  Z20, Z18, Z12
-	VFMADD231PS  Z20, Z19, Z13
-	VBROADCASTSS (R8)(SI*1), Z20
-	VFMADD231PS  Z20, Z18, Z14
-	VFMADD231PS  Z20, Z19, Z15
-	VBROADCASTSS (R9), Z20
-	VFMADD231PS  Z20, Z18, Z16
-	VFMADD231PS  Z20, Z19, Z17
-	ADDQ         BX, DI
-	ADDQ         BX, R8
-	ADDQ         BX, R9
-	VMOVUPS      256(CX), Z18
-	VMOVUPS      320(CX), Z19
-	VBROADCASTSS (DI), Z20
-	VFMADD231PS  Z20, Z18, Z0
-	VFMADD231PS  Z20, Z19, Z1
-	VBROADCASTSS (DI)(DX*1), Z20
-	VFMADD231PS  Z20, Z18, Z2
-	VFMADD231PS  Z20, Z19, Z3
-	VBROADCASTSS (DI)(DX*2), Z20
-	VFMADD231PS  Z20, Z18, Z4
-	VFMADD231PS  Z20, Z19, Z5
-	VBROADCASTSS (DI)(SI*1), Z20
-	VFMADD231PS  Z20, Z18, Z6
-	VFMADD231PS  Z20, Z19, Z7
-	VBROADCASTSS (R8), Z20
-	VFMADD231PS  Z20, Z18, Z8
-	VFMADD231PS  Z20, Z19, Z9
-	VBROADCASTSS (R8)(DX*1), Z20
-	VFMADD231PS  Z20, Z18, Z10
-	VFMADD231PS  Z20, Z19, Z11
-	VBROADCASTSS (R8)(DX*2), Z20
-	VFMADD231PS  Z20, Z18, Z12
-	VFMADD231PS  Z20, Z19, Z13
-	VBROADCASTSS (R8)(SI*1), Z20
-	VFMADD231PS  Z20, Z18, Z14
-	VFMADD231PS  Z20, Z19, Z15
-	VBROADCASTSS (R9), Z20
-	VFMADD231PS  Z20, Z18, Z16
-	VFMADD231PS  Z20, Z19, Z17
-	ADDQ         BX, DI
-	ADDQ         BX, R8
-	ADDQ         BX, R9
-	VMOVUPS      384(CX), Z18
-	VMOVUPS      448(CX), Z19
-	VBROADCASTSS (DI), Z20
-	VFMADD231PS  Z20, Z18, Z0
-	VFMADD231PS  Z20, Z19, Z1
-	VBROADCASTSS (DI)(DX*1), Z20
-	VFMADD231PS  Z20, Z18, Z2
-	VFMADD231PS  Z20, Z19, Z3
-	VBROADCASTSS (DI)(DX*2), Z20
-	VFMADD231PS  Z20, Z18, Z4
-	VFMADD231PS  Z20, Z19, Z5
-	VBROADCASTSS (DI)(SI*1), Z20
-	VFMADD231PS  Z20, Z18, Z6
-	VFMADD231PS  Z20, Z19, Z7
-	VBROADCASTSS (R8), Z20
-	VFMADD231PS  Z20, Z18, Z8
-	VFMADD231PS  Z20, Z19, Z9
-	VBROADCASTSS (R8)(DX*1), Z20
-	VFMADD231PS  Z20, Z18, Z10
-	VFMADD231PS  Z20, Z19, Z11
-	VBROADCASTSS (R8)(DX*2), Z20
-	VFMADD231PS  Z20, Z18, Z12
-	VFMADD231PS  Z20, Z19, Z13
-	VBROADCASTSS (R8)(SI*1), Z20
-	VFMADD231PS  Z20, Z18, Z14
-	VFMADD231PS  Z20, Z19, Z15
-	VBROADCASTSS (R9), Z20
-	VFMADD231PS  Z20, Z18, Z16
-	VFMADD231PS  Z20, Z19, Z17
-	ADDQ         BX, DI
-	ADDQ         BX, R8
-	ADDQ         BX, R9
-	ADDQ         $0x00000200, CX
+narrow_turn:
+	VMOVUPS      (CX), Z8
+	ADDQ         DX, CX
+	VBROADCASTSS (R8), Z9
+	VFMADD231PS  Z9, Z8, Z0
+	VBROADCASTSS (R8)(BX*1), Z9
+	VFMADD231PS  Z9, Z8, Z1
+	VBROADCASTSS (R8)(BX*2), Z9
+	VFMADD231PS  Z9, Z8, Z2
+	VBROADCASTSS (R8)(DI*1), Z9
+	VFMADD231PS  Z9, Z8, Z3
+	VBROADCASTSS (R9), Z9
+	VFMADD231PS  Z9, Z8, Z4
+	VBROADCASTSS (R9)(BX*1), Z9
+	VFMADD231PS  Z9, Z8, Z5
+	VBROADCASTSS (R9)(BX*2), Z9
+	VFMADD231PS  Z9, Z8, Z6
+	VBROADCASTSS (R9)(DI*1), Z9
+	VFMADD231PS  Z9, Z8, Z7
+	ADDQ         SI, R8
+	ADDQ         SI, R9
+	VMOVUPS      (CX), Z8
+	ADDQ         DX, CX
+	VBROADCASTSS (R8), Z9
+	VFMADD231PS  Z9, Z8, Z0
+	VBROADCASTSS (R8)(BX*1), Z9
+	VFMADD231PS  Z9, Z8, Z1
+	VBROADCASTSS (R8)(BX*2), Z9
+	VFMADD231PS  Z9, Z8, Z2
+	VBROADCASTSS (R8)(DI*1), Z9
+	VFMADD231PS  Z9, Z8, Z3
+	VBROADCASTSS (R9), Z9
+	VFMADD231PS  Z9, Z8, Z4
+	VBROADCASTSS (R9)(BX*1), Z9
+	VFMADD231PS  Z9, Z8, Z5
+	VBROADCASTSS (R9)(BX*2), Z9
+	VFMADD231PS  Z9, Z8, Z6
+	VBROADCASTSS (R9)(DI*1), Z9
+	VFMADD231PS  Z9, Z8, Z7
+	ADDQ         SI, R8
+	ADDQ         SI, R9
+	VMOVUPS      (CX), Z8
+	ADDQ         DX, CX
+	VBROADCASTSS (R8), Z9
+	VFMADD231PS  Z9, Z8, Z0
+	VBROADCASTSS (R8)(BX*1), Z9
+	VFMADD231PS  Z9, Z8, Z1
+	VBROADCASTSS (R8)(BX*2), Z9
+	VFMADD231PS  Z9, Z8, Z2
+	VBROADCASTSS (R8)(DI*1), Z9
+	VFMADD231PS  Z9, Z8, Z3
+	VBROADCASTSS (R9), Z9
+	VFMADD231PS  Z9, Z8, Z4
+	VBROADCASTSS (R9)(BX*1), Z9
+	VFMADD231PS  Z9, Z8, Z5
+	VBROADCASTSS (R9)(BX*2), Z9
+	VFMADD231PS  Z9, Z8, Z6
+	VBROADCASTSS (R9)(DI*1), Z9
+	VFMADD231PS  Z9, Z8, Z7
+	ADDQ         SI, R8
+	ADDQ         SI, R9
+	VMOVUPS      (CX), Z8
+	ADDQ         DX, CX
+	VBROADCASTSS (R8), Z9
+	VFMADD231PS  Z9, Z8, Z0
+	VBROADCASTSS (R8)(BX*1), Z9
+	VFMADD231PS  Z9, Z8, Z1
+	VBROADCASTSS (R8)(BX*2), Z9
+	VFMADD231PS  Z9, Z8, Z2
+	VBROADCASTSS (R8)(DI*1), Z9
+	VFMADD231PS  Z9, Z8, Z3
+	VBROADCASTSS (R9), Z9
+	VFMADD231PS  Z9, Z8, Z4
+	VBROADCASTSS (R9)(BX*1), Z9
+	VFMADD231PS  Z9, Z8, Z5
+	VBROADCASTSS (R9)(BX*2), Z9
+	VFMADD231PS  Z9, Z8, Z6
+	VBROADCASTSS (R9)(DI*1), Z9
+	VFMADD231PS  Z9, Z8, Z7
+	ADDQ         SI, R8
+	ADDQ         SI, R9
 	DECQ         R10
-	JNZ          turn
+	JNZ          narrow_turn
 
-rest:
+narrow_rest:
 	ANDQ $0x03, AX
-	JZ   done
+	JZ   narrow_summed
 
-one:
-	VMOVUPS      (CX), Z18
-	VMOVUPS      64(CX), Z19
-	VBROADCASTSS (DI), Z20
-	VFMADD231PS  Z20, Z18, Z0
-	VFMADD231PS  Z20, Z19, Z1
-	VBROADCASTSS (DI)(DX*1), Z20
-	VFMADD231PS  Z20, Z18, Z2
-	VFMADD231PS  Z20, Z19, Z3
-	VBROADCASTSS (DI)(DX*2), Z20
-	VFMADD231PS  Z20, Z18, Z4
-	VFMADD231PS  Z20, Z19, Z5
-	VBROADCASTSS (DI)(SI*1), Z20
-	VFMADD231PS  Z20, Z18, Z6
-	VFMADD231PS  Z20, Z19, Z7
-	VBROADCASTSS (R8), Z20
-	VFMADD231PS  Z20, Z18, Z8
-	VFMADD231PS  Z20, Z19, Z9
-	VBROADCASTSS (R8)(DX*1), Z20
-	VFMADD231PS  Z20, Z18, Z10
-	VFMADD231PS  Z20, Z19, Z11
-	VBROADCASTSS (R8)(DX*2), Z20
-	VFMADD231PS  Z20, Z18, Z12
-	VFMADD231PS  Z20, Z19, Z13
-	VBROADCASTSS (R8)(SI*1), Z20
-	VFMADD231PS  Z20, Z18, Z14
-	VFMADD231PS  Z20, Z19, Z15
-	VBROADCASTSS (R9), Z20
-	VFMADD231PS  Z20, Z18, Z16
-	VFMADD231PS  Z20, Z19, Z17
-	ADDQ         BX, DI
-	ADDQ         BX, R8
-	ADDQ         BX, R9
-	ADDQ         $0x00000080, CX
+narrow_one:
+	VMOVUPS      (CX), Z8
+	ADDQ         DX, CX
+	VBROADCASTSS (R8), Z9
+	VFMADD231PS  Z9, Z8, Z0
+	VBROADCASTSS (R8)(BX*1), Z9
+	VFMADD231PS  Z9, Z8, Z1
+	VBROADCASTSS (R8)(BX*2), Z9
+	VFMADD231PS  Z9, Z8, Z2
+	VBROADCASTSS (R8)(DI*1), Z9
+	VFMADD231PS  Z9, Z8, Z3
+	VBROADCASTSS (R9), Z9
+	VFMADD231PS  Z9, Z8, Z4
+	VBROADCASTSS (R9)(BX*1), Z9
+	VFMADD231PS  Z9, Z8, Z5
+	VBROADCASTSS (R9)(BX*2), Z9
+	VFMADD231PS  Z9, Z8, Z6
+	VBROADCASTSS (R9)(DI*1), Z9
+	VFMADD231PS  Z9, Z8, Z7
+	ADDQ         SI, R8
+	ADDQ         SI, R9
 	DECQ         AX
-	JNZ          one
+	JNZ          narrow_one
 
-done:
-	MOVQ    c+40(FP), AX
-	MOVQ    ldc+48(FP), CX
-	VMOVUPS Z0, (AX)
-	VMOVUPS Z1, 64(AX)
+narrow_summed:
+	MOVQ      add+80(FP), AX
+	MOVQ      ldadd+88(FP), CX
+	TESTQ     AX, AX
+	JZ        narrow_added
+	VMOVUPS.Z (AX), K1, Z8
+	VADDPS    Z8, Z0, Z0
+	ADDQ      CX, AX
+	VMOVUPS.Z (AX), K1, Z8
+	VADDPS    Z8, Z1, Z1
+	ADDQ      CX, AX
+	VMOVUPS.Z (AX), K1, Z8
+	VADDPS    Z8, Z2, Z2
+	ADDQ      CX, AX
+	VMOVUPS.Z (AX), K1, Z8
+	VADDPS    Z8, Z3, Z3
+	ADDQ      CX, AX
+	VMOVUPS.Z (AX), K1, Z8
+	VADDPS    Z8, Z4, Z4
+	ADDQ      CX, AX
+	VMOVUPS.Z (AX), K1, Z8
+	VADDPS    Z8, Z5, Z5
+	ADDQ      CX, AX
+	VMOVUPS.Z (AX), K1, Z8
+	VADDPS    Z8, Z6, Z6
+	ADDQ      CX, AX
+	VMOVUPS.Z (AX), K1, Z8
+	VADDPS    Z8, Z7, Z7
+
+narrow_added:
+	MOVQ    c+56(FP), AX
+	MOVQ    ldc+64(FP), CX
+	VMOVUPS Z0, K1, (AX)
 	ADDQ    CX, AX
-	VMOVUPS Z2, (AX)
-	VMOVUPS Z3, 64(AX)
+	VMOVUPS Z1, K1, (AX)
 	ADDQ    CX, AX
-	VMOVUPS Z4, (AX)
-	VMOVUPS Z5, 64(AX)
+	VMOVUPS Z2, K1, (AX)
 	ADDQ    CX, AX
-	VMOVUPS Z6, (AX)
-	VMOVUPS Z7, 64(AX)
+	VMOVUPS Z3, K1, (AX)
 	ADDQ    CX, AX
-	VMOVUPS Z8, (AX)
-	VMOVUPS Z9, 64(AX)
+	VMOVUPS Z4, K1, (AX)
 	ADDQ    CX, AX
-	VMOVUPS Z10, (AX)
-	VMOVUPS Z11, 64(AX)
+	VMOVUPS Z5, K1, (AX)
 	ADDQ    CX, AX
-	VMOVUPS Z12, (AX)
-	VMOVUPS Z13, 64(AX)
+	VMOVUPS Z6, K1, (AX)
 	ADDQ    CX, AX
-	VMOVUPS Z14, (AX)
-	VMOVUPS Z15, 64(AX)
-	ADDQ    CX, AX
-	VMOVUPS Z16, (AX)
-	VMOVUPS Z17, 64(AX)
+	VMOVUPS Z7, K1, (AX)
 	VZEROUPPER
 	RET
 
-// func tile512x10(k int, a *float32, row int, col int, b *float32, c *float32, ldc int, init *float32, ldinit int)
-// Requires: AVX, AVX512F, MMX+
-TEXT ·tile512x10(SB), NOSPLIT, $0-72
+// func tile512x9(k int, a *float32, row int, col int, b *float32, ldb int, cols int, c *float32, ldc int, start *float32, add *float32, ldadd int)
+// Requires: AVX, AVX512DQ, AVX512F, MMX+
+TEXT ·tile512x9(SB), NOSPLIT, $0-96
+	MOVQ      cols+48(FP), AX
+	CMPQ      AX, $0x10
+	JLE       narrow
+	MOVQ      cols+48(FP), AX
+	MOVQ      $0x00000020, CX
+	SUBQ      AX, CX
+	MOVQ      $0x0000ffff, AX
+	SHRQ      CL, AX
+	KMOVW     AX, K1
+	MOVQ      start+72(FP), AX
+	VXORPS    Z0, Z0, Z0
+	VXORPS    Z1, Z1, Z1
+	TESTQ     AX, AX
+	JZ        wide_begun
+	VMOVUPS   (AX), Z0
+	VMOVUPS.Z 64(AX), K1, Z1
+
+wide_begun:
+	VMOVAPS Z0, Z2
+	VMOVAPS Z1, Z3
+	VMOVAPS Z0, Z4
+	VMOVAPS Z1, Z5
+	VMOVAPS Z0, Z6
+	VMOVAPS Z1, Z7
+	VMOVAPS Z0, Z8
+	VMOVAPS Z1, Z9
+	VMOVAPS Z0, Z10
+	VMOVAPS Z1, Z11
+	VMOVAPS Z0, Z12
+	VMOVAPS Z1, Z13
+	VMOVAPS Z0, Z14
+	VMOVAPS Z1, Z15
+	VMOVAPS Z0, Z16
+	VMOVAPS Z1, Z17
+	MOVQ    c+56(FP), AX
+	MOVQ    ldc+64(FP), CX
+	MOVQ    add+80(FP), DX
+	TESTQ   DX, DX
+	JZ      wide_prefetch
+	MOVQ    DX, AX
+	MOVQ    ldadd+88(FP), CX
+
+wide_prefetch:
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
 	MOVQ       k+0(FP), AX
 	MOVQ       b+32(FP), CX
-	MOVQ       init+56(FP), DX
-	MOVQ       ldinit+64(FP), BX
-	MOVQ       c+40(FP), SI
-	MOVQ       ldc+48(FP), DI
-	VMOVUPS    (DX), Z0
-	VMOVUPS    64(DX), Z1
-	PREFETCHT0 (SI)
-	PREFETCHT0 127(SI)
-	ADDQ       BX, DX
-	ADDQ       DI, SI
-	VMOVUPS    (DX), Z2
-	VMOVUPS    64(DX), Z3
-	PREFETCHT0 (SI)
-	PREFETCHT0 127(SI)
-	ADDQ       BX, DX
-	ADDQ       DI, SI
-	VMOVUPS    (DX), Z4
-	VMOVUPS    64(DX), Z5
-	PREFETCHT0 (SI)
-	PREFETCHT0 127(SI)
-	ADDQ       BX, DX
-	ADDQ       DI, SI
-	VMOVUPS    (DX), Z6
-	VMOVUPS    64(DX), Z7
-	PREFETCHT0 (SI)
-	PREFETCHT0 127(SI)
-	ADDQ       BX, DX
-	ADDQ       DI, SI
-	VMOVUPS    (DX), Z8
-	VMOVUPS    64(DX), Z9
-	PREFETCHT0 (SI)
-	PREFETCHT0 127(SI)
-	ADDQ       BX, DX
-	ADDQ       DI, SI
-	VMOVUPS    (DX), Z10
-	VMOVUPS    64(DX), Z11
-	PREFETCHT0 (SI)
-	PREFETCHT0 127(SI)
-	ADDQ       BX, DX
-	ADDQ       DI, SI
-	VMOVUPS    (DX), Z12
-	VMOVUPS    64(DX), Z13
-	PREFETCHT0 (SI)
-	PREFETCHT0 127(SI)
-	ADDQ       BX, DX
-	ADDQ       DI, SI
-	VMOVUPS    (DX), Z14
-	VMOVUPS    64(DX), Z15
-	PREFETCHT0 (SI)
-	PREFETCHT0 127(SI)
-	ADDQ       BX, DX
-	ADDQ       DI, SI
-	VMOVUPS    (DX), Z16
-	VMOVUPS    64(DX), Z17
-	PREFETCHT0 (SI)
-	PREFETCHT0 127(SI)
-	ADDQ       BX, DX
-	ADDQ       DI, SI
-	VMOVUPS    (DX), Z18
-	VMOVUPS    64(DX), Z19
-	PREFETCHT0 (SI)
-	PREFETCHT0 127(SI)
-	MOVQ       row+16(FP), DX
-	MOVQ       col+24(FP), BX
-	LEAQ       (DX)(DX*2), SI
-	MOVQ       a+8(FP), DI
-	LEAQ       (DI)(DX*4), R8
-	LEAQ       (R8)(DX*4), R9
-	MOVQ       AX, R10
-	SHRQ       $0x02, R10
-	JZ         rest
-	PCALIGN    $0x40
-
-turn:
-	VMOVUPS      (CX), Z20
-	VMOVUPS      64(CX), Z21
-	VBROADCASTSS (DI), Z22
-	VFMADD231PS  Z22, Z20, Z0
-	VFMADD231PS  Z22, Z21, Z1
-	VBROADCASTSS (DI)(DX*1), Z22
-	VFMADD231PS  Z22, Z20, Z2
-	VFMADD231PS  Z22, Z21, Z3
-	VBROADCASTSS (DI)(DX*2), Z22
-	VFMADD231PS  Z22, Z20, Z4
-	VFMADD231PS  Z22, Z21, Z5
-	VBROADCASTSS (DI)(SI*1), Z22
-	VFMADD231PS  Z22, Z20, Z6
-	VFMADD231PS  Z22, Z21, Z7
-	VBROADCASTSS (R8), Z22
-	VFMADD231PS  Z22, Z20, Z8
-	VFMADD231PS  Z22, Z21, Z9
-	VBROADCASTSS (R8)(DX*1), Z22
-	VFMADD231PS  Z22, Z20, Z10
-	VFMADD231PS  Z22, Z21, Z11
-	VBROADCASTSS (R8)(DX*2), Z22
-	VFMADD231PS  Z22, Z20, Z12
-	VFMADD231PS  Z22, Z21, Z13
-	VBROADCASTSS (R8)(SI*1), Z22
-	VFMADD231PS  Z22, Z20, Z14
-	VFMADD231PS  Z22, Z21, Z15
-	VBROADCASTSS (R9), Z22
-	VFMADD231PS  Z22, Z20, Z16
-	VFMADD231PS  Z22, Z21, Z17
-	VBROADCASTSS (R9)(DX*1), Z22
-	VFMADD231PS  Z22, Z20, Z18
-	VFMADD231PS  Z22, Z21, Z19
-	ADDQ         BX, DI
-	ADDQ         BX, R8
-	ADDQ         BX, R9
-	VMOVUPS      128(CX), Z20
-	VMOVUPS      192(CX), Z21
-	VBROADCASTSS (DI), Z22
-	VFMADD231PS  Z22, Z20, Z0
-	VFMADD231PS  Z22, Z21, Z1
-	VBROADCASTSS (DI)(DX*1), Z22
-	VFMADD231PS  Z22, Z20, Z2
-	VFMADD231PS  Z22, Z21, Z3
-	VBROADCASTSS (DI)(DX*2), Z22
-	VFMADD231PS  Z22, Z20, Z4
-	VFMADD231PS  Z22, Z21, Z5
-	VBROADCASTSS (DI)(SI*1), Z22
-	VFMADD231PS  Z22, Z20, Z6
-	VFMADD231PS  Z22, Z21, Z7
-	VBROADCASTSS (R8), Z22
-	VFMADD231PS  Z22, Z20, Z8
-	VFMADD231PS  Z22, Z21, Z9
-	VBROADCASTSS (R8)(DX*1), Z22
-	VFMADD231PS  Z22, Z20, Z10
-	VFMADD231PS  Z22, Z21, Z11
-	VBROADCASTSS (R8)(DX*2), Z22
-	VFMADD231PS  Z22, Z20, Z12
-	VFMADD231PS  Z22, Z21, Z13
-	VBROADCASTSS (R8)(SI*1), Z22
-	VFMADD231PS  Z22, Z20, Z14
-	VFMADD231PS  Z22, Z21, Z15
-	VBROADCASTSS (R9), Z22
-	VFMADD231PS  Z22, Z20, Z16
-	VFMADD231PS  Z22, Z21, Z17
-	VBROADCASTSS (R9)(DX*1), Z22
-	VFMADD231PS  Z22, Z20, Z18
-	VFMADD231PS  Z22, Z21, Z19
-	ADDQ         BX, DI
-	ADDQ         BX, R8
-	ADDQ         BX, R9
-	VMOVUPS      256(CX), Z20
-	VMOVUPS      320(CX), Z21
-	VBROADCASTSS (DI), Z22
-	VFMADD231PS  Z22, Z20, Z0
-	VFMADD231PS  Z22, Z21, Z1
-	VBROADCASTSS (DI)(DX*1), Z22
-	VFMADD231PS  Z22, Z20, Z2
-	VFMADD231PS  Z22, Z21, Z3
-	VBROADCASTSS (DI)(DX*2), Z22
-	VFMADD231PS  Z22, Z20, Z4
-	VFMADD231PS  Z22, Z21, Z5
-	VBROADCASTSS (DI)(SI*1), Z22
-	VFMADD231PS  Z22, Z20, Z6
-	VFMADD231PS  Z22, Z21, Z7
-	VBROADCASTSS (R8), Z22
-	VFMADD231PS  Z22, Z20, Z8
-	VFMADD231PS  Z22, Z21, Z9
-	VBROADCASTSS (R8)(DX*1), Z22
-	VFMADD231PS  Z22, Z20, Z10
-	VFMADD231PS  Z22, Z21, Z11
-	VBROADCASTSS (R8)(DX*2), Z22
-	VFMADD231PS  Z22, Z20, Z12
-	VFMADD231PS  Z22, Z21, Z13
-	VBROADCASTSS (R8)(SI*1), Z22
-	VFMADD231PS  Z22, Z20, Z14
-	VFMADD231PS  Z22, Z21, Z15
-	VBROADCASTSS (R9), Z22
-	VFMADD231PS  Z22, Z20, Z16
-	VFMADD231PS  Z22, Z21, Z17
-	VBROADCASTSS (R9)(DX*1), Z22
-	VFMADD231PS  Z22, Z20, Z18
-	VFMADD231PS  Z22, Z21, Z19
-	ADDQ         BX, DI
-	ADDQ         BX, R8
-	ADDQ         BX, R9
-	VMOVUPS      384(CX), Z20
-	VMOVUPS      448(CX), Z21
-	VBROADCASTSS (DI), Z22
-	VFMADD231PS  Z22, Z20, Z0
-	VFMADD231PS  Z22, Z21, Z1
-	VBROADCASTSS (DI)(DX*1), Z22
-	VFMADD231PS  Z22, Z20, Z2
-	VFMADD231PS  Z22, Z21, Z3
-	VBROADCASTSS (DI)(DX*2), Z22
-	VFMADD231PS  Z22, Z20, Z4
-	VFMADD231PS  Z22, Z21, Z5
-	VBROADCASTSS (DI)(SI*1), Z22
-	VFMADD231PS  Z22, Z20, Z6
-	VFMADD231PS  Z22, Z21, Z7
-	VBROADCASTSS (R8), Z22
-	VFMADD231PS  Z22, Z20, Z8
-	VFMADD231PS  Z22, Z21, Z9
-	VBROADCASTSS (R8)(DX*1), Z22
-	VFMADD231PS  Z22, Z20, Z10
-	VFMADD231PS  Z22, Z21, Z11
-	VBROADCASTSS (R8)(DX*2), Z22
-	VFMADD231PS  Z22, Z20, Z12
-	VFMADD231PS  Z22, Z21, Z13
-	VBROADCASTSS (R8)(SI*1), Z22
-	VFMADD231PS  Z22, Z20, Z14
-	VFMADD231PS  Z22, Z21, Z15
-	VBROADCASTSS (R9), Z22
-	VFMADD231PS  Z22, Z20, Z16
-	VFMADD231PS  Z22, Z21, Z17
-	VBROADCASTSS (R9)(DX*1), Z22
-	VFMADD231PS  Z22, Z20, Z18
-	VFMADD231PS  Z22, Z21, Z19
-	ADDQ         BX, DI
-	ADDQ         BX, R8
-	ADDQ         BX, R9
-	ADDQ         $0x00000200, CX
-	DECQ         R10
-	JNZ          turn
-
-rest:
-	ANDQ $0x03, AX
-	JZ   done
-
-one:
-	VMOVUPS      (CX), Z20
-	VMOVUPS      64(CX), Z21
-	VBROADCASTSS (DI), Z22
-	VFMADD231PS  Z22, Z20, Z0
-	VFMADD231PS  Z22, Z21, Z1
-	VBROADCASTSS (DI)(DX*1), Z22
-	VFMADD231PS  Z22, Z20, Z2
-	VFMADD231PS  Z22, Z21, Z3
-	VBROADCASTSS (DI)(DX*2), Z22
-	VFMADD231PS  Z22, Z20, Z4
-	VFMADD231PS  Z22, Z21, Z5
-	VBROADCASTSS (DI)(SI*1), Z22
-	VFMADD231PS  Z22, Z20, Z6
-	VFMADD231PS  Z22, Z21, Z7
-	VBROADCASTSS (R8), Z22
-	VFMADD231PS  Z22, Z20, Z8
-	VFMADD231PS  Z22, Z21, Z9
-	VBROADCASTSS (R8)(DX*1), Z22
-	VFMADD231PS  Z22, Z20, Z10
-	VFMADD231PS  Z22, Z21, Z11
-	VBROADCASTSS (R8)(DX*2), Z22
-	VFMADD231PS  Z22, Z20, Z12
-	VFMADD231PS  Z22, Z21, Z13
-	VBROADCASTSS (R8)(SI*1), Z22
-	VFMADD231PS  Z22, Z20, Z14
-	VFMADD231PS  Z22, Z21, Z15
-	VBROADCASTSS (R9), Z22
-	VFMADD231PS  Z22, Z20, Z16
-	VFMADD231PS  Z22, Z21, Z17
-	VBROADCASTSS (R9)(DX*1), Z22
-	VFMADD231PS  Z22, Z20, Z18
-	VFMADD231PS  Z22, Z21, Z19
-	ADDQ         BX, DI
-	ADDQ         BX, R8
-	ADDQ         BX, R9
-	ADDQ         $0x00000080, CX
-	DECQ         AX
-	JNZ          one
-
-done:
-	MOVQ    c+40(FP), AX
-	MOVQ    ldc+48(FP), CX
-	VMOVUPS Z0, (AX)
-	VMOVUPS Z1, 64(AX)
-	ADDQ    CX, AX
-	VMOVUPS Z2, (AX)
-	VMOVUPS Z3, 64(AX)
-	ADDQ    CX, AX
-	VMOVUPS Z4, (AX)
-	VMOVUPS Z5, 64(AX)
-	ADDQ    CX, AX
-	VMOVUPS Z6, (AX)
-	VMOVUPS Z7, 64(AX)
-	ADDQ    CX, AX
-	VMOVUPS Z8, (AX)
-	VMOVUPS Z9, 64(AX)
-	ADDQ    CX, AX
-	VMOVUPS Z10, (AX)
-	VMOVUPS Z11, 64(AX)
-	ADDQ    CX, AX
-	VMOVUPS Z12, (AX)
-	VMOVUPS Z13, 64(AX)
-	ADDQ    CX, AX
-	VMOVUPS Z14, (AX)
-	VMOVUPS Z15, 64(AX)
-	ADDQ    CX, AX
-	VMOVUPS Z16, (AX)
-	VMOVUPS Z17, 64(AX)
-	ADDQ    CX, AX
-	VMOVUPS Z18, (AX)
-	VMOVUPS Z19, 64(AX)
-	VZEROUPPER
-	RET
-
-// func tile512x11(k int, a *float32, row int, col int, b *float32, c *float32, ldc int, init *float32, ldinit int)
-// Requires: AVX, AVX512F, MMX+
-TEXT ·tile512x11(SB), NOSPLIT, $0-72
-	MOVQ       k+0(FP), AX
-	MOVQ       b+32(FP), CX
-	MOVQ       init+56(FP), DX
-	MOVQ       ldinit+64(FP), BX
-	MOVQ       c+40(FP), SI
-	MOVQ       ldc+48(FP), DI
-	VMOVUPS    (DX), Z0
-	VMOVUPS    64(DX), Z1
-	PREFETCHT0 (SI)
-	PREFETCHT0 127(SI)
-	ADDQ       BX, DX
-	ADDQ       DI, SI
-	VMOVUPS    (DX), Z2
-	VMOVUPS    64(DX), Z3
-	PREFETCHT0 (SI)
-	PREFETCHT0 127(SI)
-	ADDQ       BX, DX
-	ADDQ       DI, SI
-	VMOVUPS    (DX), Z4
-	VMOVUPS    64(DX), Z5
-	PREFETCHT0 (SI)
-	PREFETCHT0 127(SI)
-	ADDQ       BX, DX
-	ADDQ       DI, SI
-	VMOVUPS    (DX), Z6
-	VMOVUPS    64(DX), Z7
-	PREFETCHT0 (SI)
-	PREFETCHT0 127(SI)
-	ADDQ       BX, DX
-	ADDQ       DI, SI
-	VMOVUPS    (DX), Z8
-	VMOVUPS    64(DX), Z9
-	PREFETCHT0 (SI)
-	PREFETCHT0 127(SI)
-	ADDQ       BX, DX
-	ADDQ       DI, SI
-	VMOVUPS    (DX), Z10
-	VMOVUPS    64(DX), Z11
-	PREFETCHT0 (SI)
-	PREFETCHT0 127(SI)
-	ADDQ       BX, DX
-	ADDQ       DI, SI
-	VMOVUPS    (DX), Z12
-	VMOVUPS    64(DX), Z13
-	PREFETCHT0 (SI)
-	PREFETCHT0 127(SI)
-	ADDQ       BX, DX
-	ADDQ       DI, SI
-	VMOVUPS    (DX), Z14
-	VMOVUPS    64(DX), Z15
-	PREFETCHT0 (SI)
-	PREFETCHT0 127(SI)
-	ADDQ       BX, DX
-	ADDQ       DI, SI
-	VMOVUPS    (DX), Z16
-	VMOVUPS    64(DX), Z17
-	PREFETCHT0 (SI)
-	PREFETCHT0 127(SI)
-	ADDQ       BX, DX
-	ADDQ       DI, SI
-	VMOVUPS    (DX), Z18
-	VMOVUPS    64(DX), Z19
-	PREFETCHT0 (SI)
-	PREFETCHT0 127(SI)
-	ADDQ       BX, DX
-	ADDQ       DI, SI
-	VMOVUPS    (DX), Z20
-	VMOVUPS    64(DX), Z21
-	PREFETCHT0 (SI)
-	PREFETCHT0 127(SI)
-	MOVQ       row+16(FP), DX
-	MOVQ       col+24(FP), BX
-	LEAQ       (DX)(DX*2), SI
-	MOVQ       a+8(FP), DI
-	LEAQ       (DI)(DX*4), R8
-	LEAQ       (R8)(DX*4), R9
-	MOVQ       AX, R10
-	SHRQ       $0x02, R10
-	JZ         rest
-	PCALIGN    $0x40
-
-turn:
-	VMOVUPS      (CX), Z22
-	VMOVUPS      64(CX), Z23
-	VBROADCASTSS (DI), Z24
-	VFMADD231PS  Z24, Z22, Z0
-	VFMADD231PS  Z24, Z23, Z1
-	VBROADCASTSS (DI)(DX*1), Z24
-	VFMADD231PS  Z24, Z22, Z2
-	VFMADD231PS  Z24, Z23, Z3
-	VBROADCASTSS (DI)(DX*2), Z24
-	VFMADD231PS  Z24, Z22, Z4
-	VFMADD231PS  Z24, Z23, Z5
-	VBROADCASTSS (DI)(SI*1), Z24
-	VFMADD231PS  Z24, Z22, Z6
-	VFMADD231PS  Z24, Z23, Z7
-	VBROADCASTSS (R8), Z24
-	VFMADD231PS  Z24, Z22, Z8
-	VFMADD231PS  Z24, Z23, Z9
-	VBROADCASTSS (R8)(DX*1), Z24
-	VFMADD231PS  Z24, Z22, Z10
-	VFMADD231PS  Z24, Z23, Z11
-	VBROADCASTSS (R8)(DX*2), Z24
-	VFMADD231PS  Z24, Z22, Z12
-	VFMADD231PS  Z24, Z23, Z13
-	VBROADCASTSS (R8)(SI*1), Z24
-	VFMADD231PS  Z24, Z22, Z14
-	VFMADD231PS  Z24, Z23, Z15
-	VBROADCASTSS (R9), Z24
-	VFMADD231PS  Z24, Z22, Z16
-	VFMADD231PS  Z24, Z23, Z17
-	VBROADCASTSS (R9)(DX*1), Z24
-	VFMADD231PS  Z24, Z22, Z18
-	VFMADD231PS  Z24, Z23, Z19
-	VBROADCASTSS (R9)(DX*2), Z24
-	VFMADD231PS  Z24, Z22, Z20
-	VFMADD231PS  Z24, Z23, Z21
-	ADDQ         BX, DI
-	ADDQ         BX, R8
-	ADDQ         BX, R9
-	VMOVUPS      128(CX), Z22
-	VMOVUPS      192(CX), Z23
-	VBROADCASTSS (DI), Z24
-	VFMADD231PS  Z24, Z22, Z0
-	VFMADD231PS  Z24, Z23, Z1
-	VBROADCASTSS (DI)(DX*1), Z24
-	VFMADD231PS  Z24, Z22, Z2
-	VFMADD231PS  Z24, Z23, Z3
-	VBROADCASTSS (DI)(DX*2), Z24
-	VFMADD231PS  Z24, Z22, Z4
-	VFMADD231PS  Z24, Z23, Z5
-	VBROADCASTSS (DI)(SI*1), Z24
-	VFMADD231PS  Z24, Z22, Z6
-	VFMADD231PS  Z24, Z23, Z7
-	VBROADCASTSS (R8), Z24
-	VFMADD231PS  Z24, Z22, Z8
-	VFMADD231PS  Z24, Z23, Z9
-	VBROADCASTSS (R8)(DX*1), Z24
-	VFMADD231PS  Z24, Z22, Z10
-	VFMADD231PS  Z24, Z23, Z11
-	VBROADCASTSS (R8)(DX*2), Z24
-	VFMADD231PS  Z24, Z22, Z12
-	VFMADD231PS  Z24, Z23, Z13
-	VBROADCASTSS (R8)(SI*1), Z24
-	VFMADD231PS  Z24, Z22, Z14
-	VFMADD231PS  Z24, Z23, Z15
-	VBROADCASTSS (R9), Z24
-	VFMADD231PS  Z24, Z22, Z16
-	VFMADD231PS  Z24, Z23, Z17
-	VBROADCASTSS (R9)(DX*1), Z24
-	VFMADD231PS  Z24, Z22, Z18
-	VFMADD231PS  Z24, Z23, Z19
-	VBROADCASTSS (R9)(DX*2), Z24
-	VFMADD231PS  Z24, Z22, Z20
-	VFMADD231PS  Z24, Z23, Z21
-	ADDQ         BX, DI
-	ADDQ         BX, R8
-	ADDQ         BX, R9
-	VMOVUPS      256(CX), Z22
-	VMOVUPS      320(CX), Z23
-	VBROADCASTSS (DI), Z24
-	VFMADD231PS  Z24, Z22, Z0
-	VFMADD231PS  Z24, Z23, Z1
-	VBROADCASTSS (DI)(DX*1), Z24
-	VFMADD231PS  Z24, Z22, Z2
-	VFMADD231PS  Z24, Z23, Z3
-	VBROADCASTSS (DI)(DX*2), Z24
-	VFMADD231PS  Z24, Z22, Z4
-	VFMADD231PS  Z24, Z23, Z5
-	VBROADCASTSS (DI)(SI*1), Z24
-	VFMADD231PS  Z24, Z22, Z6
-	VFMADD231PS  Z24, Z23, Z7
-	VBROADCASTSS (R8), Z24
-	VFMADD231PS  Z24, Z22, Z8
-	VFMADD231PS  Z24, Z23, Z9
-	VBROADCASTSS (R8)(DX*1), Z24
-	VFMADD231PS  Z24, Z22, Z10
-	VFMADD231PS  Z24, Z23, Z11
-	VBROADCASTSS (R8)(DX*2), Z24
-	VFMADD231PS  Z24, Z22, Z12
-	VFMADD231PS  Z24, Z23, Z13
-	VBROADCASTSS (R8)(SI*1), Z24
-	VFMADD231PS  Z24, Z22, Z14
-	VFMADD231PS  Z24, Z23, Z15
-	VBROADCASTSS (R9), Z24
-	VFMADD231PS  Z24, Z22, Z16
-	VFMADD231PS  Z24, Z23, Z17
-	VBROADCASTSS (R9)(DX*1), Z24
-	VFMADD231PS  Z24, Z22, Z18
-	VFMADD231PS  Z24, Z23, Z19
-	VBROADCASTSS (R9)(DX*2), Z24
-	VFMADD231PS  Z24, Z22, Z20
-	VFMADD231PS  Z24, Z23, Z21
-	ADDQ         BX, DI
-	ADDQ         BX, R8
-	ADDQ         BX, R9
-	VMOVUPS      384(CX), Z22
-	VMOVUPS      448(CX), Z23
-	VBROADCASTSS (DI), Z24
-	VFMADD231PS  Z24, Z22, Z0
-	VFMADD231PS  Z24, Z23, Z1
-	VBROADCASTSS (DI)(DX*1), Z24
-	VFMADD231PS  Z24, Z22, Z2
-	VFMADD231PS  Z24, Z23, Z3
-	VBROADCASTSS (DI)(DX*2), Z24
-	VFMADD231PS  Z24, Z22, Z4
-	VFMADD231PS  Z24, Z23, Z5
-	VBROADCASTSS (DI)(SI*1), Z24
-	VFMADD231PS  Z24, Z22, Z6
-	VFMADD231PS  Z24, Z23, Z7
-	VBROADCASTSS (R8), Z24
-	VFMADD231PS  Z24, Z22, Z8
-	VFMADD231PS  Z24, Z23, Z9
-	VBROADCASTSS (R8)(DX*1), Z24
-	VFMADD231PS  Z24, Z22, Z10
-	VFMADD231PS  Z24, Z23, Z11
-	VBROADCASTSS (R8)(DX*2), Z24
-	VFMADD231PS  Z24, Z22, Z12
-	VFMADD231PS  Z24, Z23, Z13
-	VBROADCASTSS (R8)(SI*1), Z24
-	VFMADD231PS  Z24, Z22, Z14
-	VFMADD231PS  Z24, Z23, Z15
-	VBROADCASTSS (R9), Z24
-	VFMADD231PS  Z24, Z22, Z16
-	VFMADD231PS  Z24, Z23, Z17
-	VBROADCASTSS (R9)(DX*1), Z24
-	VFMADD231PS  Z24, Z22, Z18
-	VFMADD231PS  Z24, Z23, Z19
-	VBROADCASTSS (R9)(DX*2), Z24
-	VFMADD231PS  Z24, Z22, Z20
-	VFMADD231PS  Z24, Z23, Z21
-	ADDQ         BX, DI
-	ADDQ         BX, R8
-	ADDQ         BX, R9
-	ADDQ         $0x00000200, CX
-	DECQ         R10
-	JNZ          turn
-
-rest:
-	ANDQ $0x03, AX
-	JZ   done
-
-one:
-	VMOVUPS      (CX), Z22
-	VMOVUPS      64(CX), Z23
-	VBROADCASTSS (DI), Z24
-	VFMADD231PS  Z24, Z22, Z0
-	VFMADD231PS  Z24, Z23, Z1
-	VBROADCASTSS (DI)(DX*1), Z24
-	VFMADD231PS  Z24, Z22, Z2
-	VFMADD231PS  Z24, Z23, Z3
-	VBROADCASTSS (DI)(DX*2), Z24
-	VFMADD231PS  Z24, Z22, Z4
-	VFMADD231PS  Z24, Z23, Z5
-	VBROADCASTSS (DI)(SI*1), Z24
-	VFMADD231PS  Z24, Z22, Z6
-	VFMADD231PS  Z24, Z23, Z7
-	VBROADCASTSS (R8), Z24
-	VFMADD231PS  Z24, Z22, Z8
-	VFMADD231PS  Z24, Z23, Z9
-	VBROADCASTSS (R8)(DX*1), Z24
-	VFMADD231PS  Z24, Z22, Z10
-	VFMADD231PS  Z24, Z23, Z11
-	VBROADCASTSS (R8)(DX*2), Z24
-	VFMADD231PS  Z24, Z22, Z12
-	VFMADD231PS  Z24, Z23, Z13
-	VBROADCASTSS (R8)(SI*1), Z24
-	VFMADD231PS  Z24, Z22, Z14
-	VFMADD231PS  Z24, Z23, Z15
-	VBROADCASTSS (R9), Z24
-	VFMADD231PS  Z24, Z22, Z16
-	VFMADD231PS  Z24, Z23, Z17
-	VBROADCASTSS (R9)(DX*1), Z24
-	VFMADD231PS  Z24, Z22, Z18
-	VFMADD231PS  Z24, Z23, Z19
-	VBROADCASTSS (R9)(DX*2), Z24
-	VFMADD231PS  Z24, Z22, Z20
-	VFMADD231PS  Z24, Z23, Z21
-	ADDQ         BX, DI
-	ADDQ         BX, R8
-	ADDQ         BX, R9
-	ADDQ         $0x00000080, CX
-	DECQ         AX
-	JNZ          one
-
-done:
-	MOVQ    c+40(FP), AX
-	MOVQ    ldc+48(FP), CX
-	VMOVUPS Z0, (AX)
-	VMOVUPS Z1, 64(AX)
-	ADDQ    CX, AX
-	VMOVUPS Z2, (AX)
-	VMOVUPS Z3, 64(AX)
-	ADDQ    CX, AX
-	VMOVUPS Z4, (AX)
-	VMOVUPS Z5, 64(AX)
-	ADDQ    CX, AX
-	VMOVUPS Z6, (AX)
-	VMOVUPS Z7, 64(AX)
-	ADDQ    CX, AX
-	VMOVUPS Z8, (AX)
-	VMOVUPS Z9, 64(AX)
-	ADDQ    CX, AX
-	VMOVUPS Z10, (AX)
-	VMOVUPS Z11, 64(AX)
-	ADDQ    CX, AX
-	VMOVUPS Z12, (AX)
-	VMOVUPS Z13, 64(AX)
-	ADDQ    CX, AX
-	VMOVUPS Z14, (AX)
-	VMOVUPS Z15, 64(AX)
-	ADDQ    CX, AX
-	VMOVUPS Z16, (AX)
-	VMOVUPS Z17, 64(AX)
-	ADDQ    CX, AX
-	VMOVUPS Z18, (AX)
-	VMOVUPS Z19, 64(AX)
-	ADDQ    CX, AX
-	VMOVUPS Z20, (AX)
-	VMOVUPS Z21, 64(AX)
-	VZEROUPPER
-	RET
-
-// func tile512x12(k int, a *float32, row int, col int, b *float32, c *float32, ldc int, init *float32, ldinit int)
-// Requires: AVX, AVX512F, MMX+
-TEXT ·tile512x12(SB), NOSPLIT, $0-72
-	MOVQ       k+0(FP), AX
-	MOVQ       b+32(FP), CX
-	MOVQ       init+56(FP), DX
-	MOVQ       ldinit+64(FP), BX
-	MOVQ       c+40(FP), SI
-	MOVQ       ldc+48(FP), DI
-	VMOVUPS    (DX), Z0
-	VMOVUPS    64(DX), Z1
-	PREFETCHT0 (SI)
-	PREFETCHT0 127(SI)
-	ADDQ       BX, DX
-	ADDQ       DI, SI
-	VMOVUPS    (DX), Z2
-	VMOVUPS    64(DX), Z3
-	PREFETCHT0 (SI)
-	PREFETCHT0 127(SI)
-	ADDQ       BX, DX
-	ADDQ       DI, SI
-	VMOVUPS    (DX), Z4
-	VMOVUPS    64(DX), Z5
-	PREFETCHT0 (SI)
-	PREFETCHT0 127(SI)
-	ADDQ       BX, DX
-	ADDQ       DI, SI
-	VMOVUPS    (DX), Z6
-	VMOVUPS    64(DX), Z7
-	PREFETCHT0 (SI)
-	PREFETCHT0 127(SI)
-	ADDQ       BX, DX
-	ADDQ       DI, SI
-	VMOVUPS    (DX), Z8
-	VMOVUPS    64(DX), Z9
-	PREFETCHT0 (SI)
-	PREFETCHT0 127(SI)
-	ADDQ       BX, DX
-	ADDQ       DI, SI
-	VMOVUPS    (DX), Z10
-	VMOVUPS    64(DX), Z11
-	PREFETCHT0 (SI)
-	PREFETCHT0 127(SI)
-	ADDQ       BX, DX
-	ADDQ       DI, SI
-	VMOVUPS    (DX), Z12
-	VMOVUPS    64(DX), Z13
-	PREFETCHT0 (SI)
-	PREFETCHT0 127(SI)
-	ADDQ       BX, DX
-	ADDQ       DI, SI
-	VMOVUPS    (DX), Z14
-	VMOVUPS    64(DX), Z15
-	PREFETCHT0 (SI)
-	PREFETCHT0 127(SI)
-	ADDQ       BX, DX
-	ADDQ       DI, SI
-	VMOVUPS    (DX), Z16
-	VMOVUPS    64(DX), Z17
-	PREFETCHT0 (SI)
-	PREFETCHT0 127(SI)
-	ADDQ       BX, DX
-	ADDQ       DI, SI
-	VMOVUPS    (DX), Z18
-	VMOVUPS    64(DX), Z19
-	PREFETCHT0 (SI)
-	PREFETCHT0 127(SI)
-	ADDQ       BX, DX
-	ADDQ       DI, SI
-	VMOVUPS    (DX), Z20
-	VMOVUPS    64(DX), Z21
-	PREFETCHT0 (SI)
-	PREFETCHT0 127(SI)
-	ADDQ       BX, DX
-	ADDQ       DI, SI
-	VMOVUPS    (DX), Z22
-	VMOVUPS    64(DX), Z23
-	PREFETCHT0 (SI)
-	PREFETCHT0 127(SI)
-	MOVQ       row+16(FP), DX
-	MOVQ       col+24(FP), BX
-	LEAQ       (DX)(DX*2), SI
-	MOVQ       a+8(FP), DI
-	LEAQ       (DI)(DX*4), R8
-	LEAQ       (R8)(DX*4), R9
-	MOVQ       AX, R10
-	SHRQ       $0x02, R10
-	JZ         rest
-	PCALIGN    $0x40
-
-turn:
-	VMOVUPS      (CX), Z24
-	VMOVUPS      64(CX), Z25
-	VBROADCASTSS (DI), Z26
-	VFMADD231PS  Z26, Z24, Z0
-	VFMADD231PS  Z26, Z25, Z1
-	VBROADCASTSS (DI)(DX*1), Z26
-	VFMADD231PS  Z26, Z24, Z2
-	VFMADD231PS  Z26, Z25, Z3
-	VBROADCASTSS (DI)(DX*2), Z26
-	VFMADD231PS  Z26, Z24, Z4
-	VFMADD231PS  Z26, Z25, Z5
-	VBROADCASTSS (DI)(SI*1), Z26
-	VFMADD231PS  Z26, Z24, Z6
-	VFMADD231PS  Z26, Z25, Z7
-	VBROADCASTSS (R8), Z26
-	VFMADD231PS  Z26, Z24, Z8
-	VFMADD231PS  Z26, Z25, Z9
-	VBROADCASTSS (R8)(DX*1), Z26
-	VFMADD231PS  Z26, Z24, Z10
-	VFMADD231PS  Z26, Z25, Z11
-	VBROADCASTSS (R8)(DX*2), Z26
-	VFMADD231PS  Z26, Z24, Z12
-	VFMADD231PS  Z26, Z25, Z13
-	VBROADCASTSS (R8)(SI*1), Z26
-	VFMADD231PS  Z26, Z24, Z14
-	VFMADD231PS  Z26, Z25, Z15
-	VBROADCASTSS (R9), Z26
-	VFMADD231PS  Z26, Z24, Z16
-	VFMADD231PS  Z26, Z25, Z17
-	VBROADCASTSS (R9)(DX*1), Z26
-	VFMADD231PS  Z26, Z24, Z18
-	VFMADD231PS  Z26, Z25, Z19
-	VBROADCASTSS (R9)(DX*2), Z26
-	VFMADD231PS  Z26, Z24, Z20
-	VFMADD231PS  Z26, Z25, Z21
-	VBROADCASTSS (R9)(SI*1), Z26
-	VFMADD231PS  Z26, Z24, Z22
-	VFMADD231PS  Z26, Z25, Z23
-	ADDQ         BX, DI
-	ADDQ         BX, R8
-	ADDQ         BX, R9
-	VMOVUPS      128(CX), Z24
-	VMOVUPS      192(CX), Z25
-	VBROADCASTSS (DI), Z26
-	VFMADD231PS  Z26, Z24, Z0
-	VFMADD231PS  Z26, Z25, Z1
-	VBROADCASTSS (DI)(DX*1), Z26
-	VFMADD231PS  Z26, Z24, Z2
-	VFMADD231PS  Z26, Z25, Z3
-	VBROADCASTSS (DI)(DX*2), Z26
-	VFMADD231PS  Z26, Z24, Z4
-	VFMADD231PS  Z26, Z25, Z5
-	VBROADCASTSS (DI)(SI*1), Z26
-	VFMADD231PS  Z26, Z24, Z6
-	VFMADD231PS  Z26, Z25, Z7
-	VBROADCASTSS (R8), Z26
-	VFMADD231PS  Z26, Z24, Z8
-	VFMADD231PS  Z26, Z25, Z9
-	VBROADCASTSS (R8)(DX*1), Z26
-	VFMADD231PS  Z26, Z24, Z10
-	VFMADD231PS  Z26, Z25, Z11
-	VBROADCASTSS (R8)(DX*2), Z26
-	VFMADD231PS  Z26, Z24, Z12
-	VFMADD231PS  Z26, Z25, Z13
-	VBROADCASTSS (R8)(SI*1), Z26
-	VFMADD231PS  Z26, Z24, Z14
-	VFMADD231PS  Z26, Z25, Z15
-	VBROADCASTSS (R9), Z26
-	VFMADD231PS  Z26, Z24, Z16
-	VFMADD231PS  Z26, Z25, Z17
-	VBROADCASTSS (R9)(DX*1), Z26
-	VFMADD231PS  Z26, Z24, Z18
-	VFMADD231PS  Z26, Z25, Z19
-	VBROADCASTSS (R9)(DX*2), Z26
-	VFMADD231PS  Z26, Z24, Z20
-	VFMADD231PS  Z26, Z25, Z21
-	VBROADCASTSS (R9)(SI*1), Z26
-	VFMADD231PS  Z26, Z24, Z22
-	VFMADD231PS  Z26, Z25, Z23
-	ADDQ         BX, DI
-	ADDQ         BX, R8
-	ADDQ         BX, R9
-	VMOVUPS      256(CX), Z24
-	VMOVUPS      320(CX), Z25
-	VBROADCASTSS (DI), Z26
-	VFMADD231PS  Z26, Z24, Z0
-	VFMADD231PS  Z26, Z25, Z1
-	VBROADCASTSS (DI)(DX*1), Z26
-	VFMADD231PS  Z26, Z24, Z2
-	VFMADD231PS  Z26, Z25, Z3
-	VBROADCASTSS (DI)(DX*2), Z26
-	VFMADD231PS  Z26, Z24, Z4
-	VFMADD231PS  Z26, Z25, Z5
-	VBROADCASTSS (DI)(SI*1), Z26
-	VFMADD231PS  Z26, Z24, Z6
-	VFMADD231PS  Z26, Z25, Z7
-	VBROADCASTSS (R8), Z26
-	VFMADD231PS  Z26, Z24, Z8
-	VFMADD231PS  Z26, Z25, Z9
-	VBROADCASTSS (R8)(DX*1), Z26
-	VFMADD231PS  Z26, Z24, Z10
-	VFMADD231PS  Z26, Z25, Z11
-	VBROADCASTSS (R8)(DX*2), Z26
-	VFMADD231PS  Z26, Z24, Z12
-	VFMADD231PS  Z26, Z25, Z13
-	VBROADCASTSS (R8)(SI*1), Z26
-	VFMADD231PS  Z26, Z24, Z14
-	VFMADD231PS  Z26, Z25, Z15
-	VBROADCASTSS (R9), Z26
-	VFMADD231PS  Z26, Z24, Z16
-	VFMADD231PS  Z26, Z25, Z17
-	VBROADCASTSS (R9)(DX*1), Z26
-	VFMADD231PS  Z26, Z24, Z18
-	VFMADD231PS  Z26, Z25, Z19
-	VBROADCASTSS (R9)(DX*2), Z26
-	VFMADD231PS  Z26, Z24, Z20
-	VFMADD231PS  Z26, Z25, Z21
-	VBROADCASTSS (R9)(SI*1), Z26
-	VFMADD231PS  Z26, Z24, Z22
-	VFMADD231PS  Z26, Z25, Z23
-	ADDQ         BX, DI
-	ADDQ         BX, R8
-	ADDQ         BX, R9
-	VMOVUPS      384(CX), Z24
-	VMOVUPS      448(CX), Z25
-	VBROADCASTSS (DI), Z26
-	VFMADD231PS  Z26, Z24, Z0
-	VFMADD231PS  Z26, Z25, Z1
-	VBROADCASTSS (DI)(DX*1), Z26
-	VFMADD231PS  Z26, Z24, Z2
-	VFMADD231PS  Z26, Z25, Z3
-	VBROADCASTSS (DI)(DX*2), Z26
-	VFMADD231PS  Z26, Z24, Z4
-	VFMADD231PS  Z26, Z25, Z5
-	VBROADCASTSS (DI)(SI*1), Z26
-	VFMADD231PS  Z26, Z24, Z6
-	VFMADD231PS  Z26, Z25, Z7
-	VBROADCASTSS (R8), Z26
-	VFMADD231PS  Z26, Z24, Z8
-	VFMADD231PS  Z26, Z25, Z9
-	VBROADCASTSS (R8)(DX*1), Z26
-	VFMADD231PS  Z26, Z24, Z10
-	VFMADD231PS  Z26, Z25, Z11
-	VBROADCASTSS (R8)(DX*2), Z26
-	VFMADD231PS  Z26, Z24, Z12
-	VFMADD231PS  Z26, Z25, Z13
-	VBROADCASTSS (R8)(SI*1), Z26
-	VFMADD231PS  Z26, Z24, Z14
-	VFMADD231PS  Z26, Z25, Z15
-	VBROADCASTSS (R9), Z26
-	VFMADD231PS  Z26, Z24, Z16
-	VFMADD231PS  Z26, Z25, Z17
-	VBROADCASTSS (R9)(DX*1), Z26
-	VFMADD231PS  Z26, Z24, Z18
-	VFMADD231PS  Z26, Z25, Z19
-	VBROADCASTSS (R9)(DX*2), Z26
-	VFMADD231PS  Z26, Z24, Z20
-	VFMADD231PS  Z26, Z25, Z21
-	VBROADCASTSS (R9)(SI*1), Z26
-	VFMADD231PS  Z26, Z24, Z22
-	VFMADD231PS  Z26, Z25, Z23
-	ADDQ         BX, DI
-	ADDQ         BX, R8
-	ADDQ         BX, R9
-	ADDQ         $0x00000200, CX
-	DECQ         R10
-	JNZ          turn
-
-rest:
-	ANDQ $0x03, AX
-	JZ   done
-
-one:
-	VMOVUPS      (CX), Z24
-	VMOVUPS      64(CX), Z25
-	VBROADCASTSS (DI), Z26
-	VFMADD231PS  Z26, Z24, Z0
-	VFMADD231PS  Z26, Z25, Z1
-	VBROADCASTSS (DI)(DX*1), Z26
-	VFMADD231PS  Z26, Z24, Z2
-	VFMADD231PS  Z26, Z25, Z3
-	VBROADCASTSS (DI)(DX*2), Z26
-	VFMADD231PS  Z26, Z24, Z4
-	VFMADD231PS  Z26, Z25, Z5
-	VBROADCASTSS (DI)(SI*1), Z26
-	VFMADD231PS  Z26, Z24, Z6
-	VFMADD231PS  Z26, Z25, Z7
-	VBROADCASTSS (R8), Z26
-	VFMADD231PS  Z26, Z24, Z8
-	VFMADD231PS  Z26, Z25, Z9
-	VBROADCASTSS (R8)(DX*1), Z26
-	VFMADD231PS  Z26, Z24, Z10
-	VFMADD231PS  Z26, Z25, Z11
-	VBROADCASTSS (R8)(DX*2), Z26
-	VFMADD231PS  Z26, Z24, Z12
-	VFMADD231PS  Z26, Z25, Z13
-	VBROADCASTSS (R8)(SI*1), Z26
-	VFMADD231PS  Z26, Z24, Z14
-	VFMADD231PS  Z26, Z25, Z15
-	VBROADCASTSS (R9), Z26
-	VFMADD231PS  Z26, Z24, Z16
-	VFMADD231PS  Z26, Z25, Z17
-	VBROADCASTSS (R9)(DX*1), Z26
-	VFMADD231PS  Z26, Z24, Z18
-	VFMADD231PS  Z26, Z25, Z19
-	VBROADCASTSS (R9)(DX*2), Z26
-	VFMADD231PS  Z26, Z24, Z20
-	VFMADD231PS  Z26, Z25, Z21
-	VBROADCASTSS (R9)(SI*1), Z26
-	VFMADD231PS  Z26, Z24, Z22
-	VFMADD231PS  Z26, Z25, Z23
-	ADDQ         BX, DI
-	ADDQ         BX, R8
-	ADDQ         BX, R9
-	ADDQ         $0x00000080, CX
-	DECQ         AX
-	JNZ          one
-
-done:
-	MOVQ    c+40(FP), AX
-	MOVQ    ldc+48(FP), CX
-	VMOVUPS Z0, (AX)
-	VMOVUPS Z1, 64(AX)
-	ADDQ    CX, AX
-	VMOVUPS Z2, (AX)
-	VMOVUPS Z3, 64(AX)
-	ADDQ    CX, AX
-	VMOVUPS Z4, (AX)
-	VMOVUPS Z5, 64(AX)
-	ADDQ    CX, AX
-	VMOVUPS Z6, (AX)
-	VMOVUPS Z7, 64(AX)
-	ADDQ    CX, AX
-	VMOVUPS Z8, (AX)
-	VMOVUPS Z9, 64(AX)
-	ADDQ    CX, AX
-	VMOVUPS Z10, (AX)
-	VMOVUPS Z11, 64(AX)
-	ADDQ    CX, AX
-	VMOVUPS Z12, (AX)
-	VMOVUPS Z13, 64(AX)
-	ADDQ    CX, AX
-	VMOVUPS Z14, (AX)
-	VMOVUPS Z15, 64(AX)
-	ADDQ    CX, AX
-	VMOVUPS Z16, (AX)
-	VMOVUPS Z17, 64(AX)
-	ADDQ    CX, AX
-	VMOVUPS Z18, (AX)
-	VMOVUPS Z19, 64(AX)
-	ADDQ    CX, AX
-	VMOVUPS Z20, (AX)
-	VMOVUPS Z21, 64(AX)
-	ADDQ    CX, AX
-	VMOVUPS Z22, (AX)
-	VMOVUPS Z23, 64(AX)
-	VZEROUPPER
-	RET
-
-// func tile512x13(k int, a *float32, row int, col int, b *float32, c *float32, ldc int, init *float32, ldinit int)
-// Requires: AVX, AVX512F, MMX+
-TEXT ·tile512x13(SB), NOSPLIT, $0-72
-	MOVQ       k+0(FP), AX
-	MOVQ       b+32(FP), CX
-	MOVQ       init+56(FP), DX
-	MOVQ       ldinit+64(FP), BX
-	MOVQ       c+40(FP), SI
-	MOVQ       ldc+48(FP), DI
-	VMOVUPS    (DX), Z0
-	VMOVUPS    64(DX), Z1
-	PREFETCHT0 (SI)
-	PREFETCHT0 127(SI)
-	ADDQ       BX, DX
-	ADDQ       DI, SI
-	VMOVUPS    (DX), Z2
-	VMOVUPS    64(DX), Z3
-	PREFETCHT0 (SI)
-	PREFETCHT0 127(SI)
-	ADDQ       BX, DX
-	ADDQ       DI, SI
-	VMOVUPS    (DX), Z4
-	VMOVUPS    64(DX), Z5
-	PREFETCHT0 (SI)
-	PREFETCHT0 127(SI)
-	ADDQ       BX, DX
-	ADDQ       DI, SI
-	VMOVUPS    (DX), Z6
-	VMOVUPS    64(DX), Z7
-	PREFETCHT0 (SI)
-	PREFETCHT0 127(SI)
-	ADDQ       BX, DX
-	ADDQ       DI, SI
-	VMOVUPS    (DX), Z8
-	VMOVUPS    64(DX), Z9
-	PREFETCHT0 (SI)
-	PREFETCHT0 127(SI)
-	ADDQ       BX, DX
-	ADDQ       DI, SI
-	VMOVUPS    (DX), Z10
-	VMOVUPS    64(DX), Z11
-	PREFETCHT0 (SI)
-	PREFETCHT0 127(SI)
-	ADDQ       BX, DX
-	ADDQ       DI, SI
-	VMOVUPS    (DX), Z12
-	VMOVUPS    64(DX), Z13
-	PREFETCHT0 (SI)
-	PREFETCHT0 127(SI)
-	ADDQ       BX, DX
-	ADDQ       DI, SI
-	VMOVUPS    (DX), Z14
-	VMOVUPS    64(DX), Z15
-	PREFETCHT0 (SI)
-	PREFETCHT0 127(SI)
-	ADDQ       BX, DX
-	ADDQ       DI, SI
-	VMOVUPS    (DX), Z16
-	VMOVUPS    64(DX), Z17
-	PREFETCHT0 (SI)
-	PREFETCHT0 127(SI)
-	ADDQ       BX, DX
-	ADDQ       DI, SI
-	VMOVUPS    (DX), Z18
-	VMOVUPS    64(DX), Z19
-	PREFETCHT0 (SI)
-	PREFETCHT0 127(SI)
-	ADDQ       BX, DX
-	ADDQ       DI, SI
-	VMOVUPS    (DX), Z20
-	VMOVUPS    64(DX), Z21
-	PREFETCHT0 (SI)
-	PREFETCHT0 127(SI)
-	ADDQ       BX, DX
-	ADDQ       DI, SI
-	VMOVUPS    (DX), Z22
-	VMOVUPS    64(DX), Z23
-	PREFETCHT0 (SI)
-	PREFETCHT0 127(SI)
-	ADDQ       BX, DX
-	ADDQ       DI, SI
-	VMOVUPS    (DX), Z24
-	VMOVUPS    64(DX), Z25
-	PREFETCHT0 (SI)
-	PREFETCHT0 127(SI)
-	MOVQ       row+16(FP), DX
-	MOVQ       col+24(FP), BX
-	LEAQ       (DX)(DX*2), SI
-	MOVQ       a+8(FP), DI
-	LEAQ       (DI)(DX*4), R8
-	LEAQ       (R8)(DX*4), R9
-	LEAQ       (R9)(DX*4), R10
+	MOVQ       ldb+40(FP), DX
+	MOVQ       row+16(FP), BX
+	MOVQ       col+24(FP), SI
+	LEAQ       (BX)(BX*2), DI
+	MOVQ       a+8(FP), R8
+	LEAQ       (R8)(BX*4), R9
+	LEAQ       (R9)(BX*4), R10
 	MOVQ       AX, R11
 	SHRQ       $0x02, R11
-	JZ         rest
+	JZ         wide_rest
 	PCALIGN    $0x40
 
-turn:
-	VMOVUPS      (CX), Z26
-	VMOVUPS      64(CX), Z27
-	VBROADCASTSS (DI), Z28
-	VFMADD231PS  Z28, Z26, Z0
-	VFMADD231PS  Z28, Z27, Z1
-	VBROADCASTSS (DI)(DX*1), Z28
-	VFMADD231PS  Z28, Z26, Z2
-	VFMADD231PS  Z28, Z27, Z3
-	VBROADCASTSS (DI)(DX*2), Z28
-	VFMADD231PS  Z28, Z26, Z4
-	VFMADD231PS  Z28, Z27, Z5
-	VBROADCASTSS (DI)(SI*1), Z28
-	VFMADD231PS  Z28, Z26, Z6
-	VFMADD231PS  Z28, Z27, Z7
-	VBROADCASTSS (R8), Z28
-	VFMADD231PS  Z28, Z26, Z8
-	VFMADD231PS  Z28, Z27, Z9
-	VBROADCASTSS (R8)(DX*1), Z28
-	VFMADD231PS  Z28, Z26, Z10
-	VFMADD231PS  Z28, Z27, Z11
-	VBROADCASTSS (R8)(DX*2), Z28
-	VFMADD231PS  Z28, Z26, Z12
-	VFMADD231PS  Z28, Z27, Z13
-	VBROADCASTSS (R8)(SI*1), Z28
-	VFMADD231PS  Z28, Z26, Z14
-	VFMADD231PS  Z28, Z27, Z15
-	VBROADCASTSS (R9), Z28
-	VFMADD231PS  Z28, Z26, Z16
-	VFMADD231PS  Z28, Z27, Z17
-	VBROADCASTSS (R9)(DX*1), Z28
-	VFMADD231PS  Z28, Z26, Z18
-	VFMADD231PS  Z28, Z27, Z19
-	VBROADCASTSS (R9)(DX*2), Z28
-	VFMADD231PS  Z28, Z26, Z20
-	VFMADD231PS  Z28, Z27, Z21
-	VBROADCASTSS (R9)(SI*1), Z28
-	VFMADD231PS  Z28, Z26, Z22
-	VFMADD231PS  Z28, Z27, Z23
-	VBROADCASTSS (R10), Z28
-	VFMADD231PS  Z28, Z26, Z24
-	VFMADD231PS  Z28, Z27, Z25
-	ADDQ         BX, DI
-	ADDQ         BX, R8
-	ADDQ         BX, R9
-	ADDQ         BX, R10
-	VMOVUPS      128(CX), Z26
-	VMOVUPS      192(CX), Z27
-	VBROADCASTSS (DI), Z28
-	VFMADD231PS  Z28, Z26, Z0
-	VFMADD231PS  Z28, Z27, Z1
-	VBROADCASTSS (DI)(DX*1), Z28
-	VFMADD231PS  Z28, Z26, Z2
-	VFMADD231PS  Z28, Z27, Z3
-	VBROADCASTSS (DI)(DX*2), Z28
-	VFMADD231PS  Z28, Z26, Z4
-	VFMADD231PS  Z28, Z27, Z5
-	VBROADCASTSS (DI)(SI*1), Z28
-	VFMADD231PS  Z28, Z26, Z6
-	VFMADD231PS  Z28, Z27, Z7
-	VBROADCASTSS (R8), Z28
-	VFMADD231PS  Z28, Z26, Z8
-	VFMADD231PS  Z28, Z27, Z9
-	VBROADCASTSS (R8)(DX*1), Z28
-	VFMADD231PS  Z28, Z26, Z10
-	VFMADD231PS  Z28, Z27, Z11
-	VBROADCASTSS (R8)(DX*2), Z28
-	VFMADD231PS  Z28, Z26, Z12
-	VFMADD231PS  Z28, Z27, Z13
-	VBROADCASTSS (R8)(SI*1), Z28
-	VFMADD231PS  Z28, Z26, Z14
-	VFMADD231PS  Z28, Z27, Z15
-	VBROADCASTSS (R9), Z28
-	VFMADD231PS  Z28, Z26, Z16
-	VFMADD231PS  Z28, Z27, Z17
-	VBROADCASTSS (R9)(DX*1), Z28
-	VFMADD231PS  Z28, Z26, Z18
-	VFMADD231PS  Z28, Z27, Z19
-	VBROADCASTSS (R9)(DX*2), Z28
-	VFMADD231PS  Z28, Z26, Z20
-	VFMADD231PS  Z28, Z27, Z21
-	VBROADCASTSS (R9)(SI*1), Z28
-	VFMADD231PS  Z28, Z26, Z22
-	VFMADD231PS  Z28, Z27, Z23
-	VBROADCASTSS (R10), Z28
-	VFMADD231PS  Z28, Z26, Z24
-	VFMADD231PS  Z28, Z27, Z25
-	ADDQ         BX, DI
-	ADDQ         BX, R8
-	ADDQ         BX, R9
-	ADDQ         BX, R10
-	VMOVUPS      256(CX), Z26
-	VMOVUPS      320(CX), Z27
-	VBROADCASTSS (DI), Z28
-	VFMADD231PS  Z28, Z26, Z0
-	VFMADD231PS  Z28, Z27, Z1
-	VBROADCASTSS (DI)(DX*1), Z28
-	VFMADD231PS  Z28, Z26, Z2
-	VFMADD231PS  Z28, Z27, Z3
-	VBROADCASTSS (DI)(DX*2), Z28
-	VFMADD231PS  Z28, Z26, Z4
-	VFMADD231PS  Z28, Z27, Z5
-	VBROADCASTSS (DI)(SI*1), Z28
-	VFMADD231PS  Z28, Z26, Z6
-	VFMADD231PS  Z28, Z27, Z7
-	VBROADCASTSS (R8), Z28
-	VFMADD231PS  Z28, Z26, Z8
-	VFMADD231PS  Z28, Z27, Z9
-	VBROADCASTSS (R8)(DX*1), Z28
-	VFMADD231PS  Z28, Z26, Z10
-	VFMADD231PS  Z28, Z27, Z11
-	VBROADCASTSS (R8)(DX*2), Z28
-	VFMADD231PS  Z28, Z26, Z12
-	VFMADD231PS  Z28, Z27, Z13
-	VBROADCASTSS (R8)(SI*1), Z28
-	VFMADD231PS  Z28, Z26, Z14
-	VFMADD231PS  Z28, Z27, Z15
-	VBROADCASTSS (R9), Z28
-	VFMADD231PS  Z28, Z26, Z16
-	VFMADD231PS  Z28, Z27, Z17
-	VBROADCASTSS (R9)(DX*1), Z28
-	VFMADD231PS  Z28, Z26, Z18
-	VFMADD231PS  Z28, Z27, Z19
-	VBROADCASTSS (R9)(DX*2), Z28
-	VFMADD231PS  Z28, Z26, Z20
-	VFMADD231PS  Z28, Z27, Z21
-	VBROADCASTSS (R9)(SI*1), Z28
-	VFMADD231PS  Z28, Z26, Z22
-	VFMADD231PS  Z28, Z27, Z23
-	VBROADCASTSS (R10), Z28
-	VFMADD231PS  Z28, Z26, Z24
-	VFMADD231PS  Z28, Z27, Z25
-	ADDQ         BX, DI
-	ADDQ         BX, R8
-	ADDQ         BX, R9
-	ADDQ         BX, R10
-	VMOVUPS      384(CX), Z26
-	VMOVUPS      448(CX), Z27
-	VBROADCASTSS (DI), Z28
-	VFMADD231PS  Z28, Z26, Z0
-	VFMADD231PS  Z28, Z27, Z1
-	VBROADCASTSS (DI)(DX*1), Z28
-	VFMADD231PS  Z28, Z26, Z2
-	VFMADD231PS  Z28, Z27, Z3
-	VBROADCASTSS (DI)(DX*2), Z28
-	VFMADD231PS  Z28, Z26, Z4
-	VFMADD231PS  Z28, Z27, Z5
-	VBROADCASTSS (DI)(SI*1), Z28
-	VFMADD231PS  Z28, Z26, Z6
-	VFMADD231PS  Z28, Z27, Z7
-	VBROADCASTSS (R8), Z28
-	VFMADD231PS  Z28, Z26, Z8
-	VFMADD231PS  Z28, Z27, Z9
-	VBROADCASTSS (R8)(DX*1), Z28
-	VFMADD231PS  Z28, Z26, Z10
-	VFMADD231PS  Z28, Z27, Z11
-	VBROADCASTSS (R8)(DX*2), Z28
-	VFMADD231PS  Z28, Z26, Z12
-	VFMADD231PS  Z28, Z27, Z13
-	VBROADCASTSS (R8)(SI*1), Z28
-	VFMADD231PS  Z28, Z26, Z14
-	VFMADD231PS  Z28, Z27, Z15
-	VBROADCASTSS (R9), Z28
-	VFMADD231PS  Z28, Z26, Z16
-	VFMADD231PS  Z28, Z27, Z17
-	VBROADCASTSS (R9)(DX*1), Z28
-	VFMADD231PS  Z28, Z26, Z18
-	VFMADD231PS  Z28, Z27, Z19
-	VBROADCASTSS (R9)(DX*2), Z28
-	VFMADD231PS  Z28, Z26, Z20
-	VFMADD231PS  Z28, Z27, Z21
-	VBROADCASTSS (R9)(SI*1), Z28
-	VFMADD231PS  Z28, Z26, Z22
-	VFMADD231PS  Z28, Z27, Z23
-	VBROADCASTSS (R10), Z28
-	VFMADD231PS  Z28, Z26, Z24
-	VFMADD231PS  Z28, Z27, Z25
-	ADDQ         BX, DI
-	ADDQ         BX, R8
-	ADDQ         BX, R9
-	ADDQ         BX, R10
-	ADDQ         $0x00000200, CX
+wide_turn:
+	VMOVUPS      (CX), Z18
+	VMOVUPS      64(CX), Z19
+	ADDQ         DX, CX
+	VBROADCASTSS (R8), Z20
+	VFMADD231PS  Z20, Z18, Z0
+	VFMADD231PS  Z20, Z19, Z1
+	VBROADCASTSS (R8)(BX*1), Z20
+	VFMADD231PS  Z20, Z18, Z2
+	VFMADD231PS  Z20, Z19, Z3
+	VBROADCASTSS (R8)(BX*2), Z20
+	VFMADD231PS  Z20, Z18, Z4
+	VFMADD231PS  Z20, Z19, Z5
+	VBROADCASTSS (R8)(DI*1), Z20
+	VFMADD231PS  Z20, Z18, Z6
+	VFMADD231PS  Z20, Z19, Z7
+	VBROADCASTSS (R9), Z20
+	VFMADD231PS  Z20, Z18, Z8
+	VFMADD231PS  Z20, Z19, Z9
+	VBROADCASTSS (R9)(BX*1), Z20
+	VFMADD231PS  Z20, Z18, Z10
+	VFMADD231PS  Z20, Z19, Z11
+	VBROADCASTSS (R9)(BX*2), Z20
+	VFMADD231PS  Z20, Z18, Z12
+	VFMADD231PS  Z20, Z19, Z13
+	VBROADCASTSS (R9)(DI*1), Z20
+	VFMADD231PS  Z20, Z18, Z14
+	VFMADD231PS  Z20, Z19, Z15
+	VBROADCASTSS (R10), Z20
+	VFMADD231PS  Z20, Z18, Z16
+	VFMADD231PS  Z20, Z19, Z17
+	ADDQ         SI, R8
+	ADDQ         SI, R9
+	ADDQ         SI, R10
+	VMOVUPS      (CX), Z18
+	VMOVUPS      64(CX), Z19
+	ADDQ         DX, CX
+	VBROADCASTSS (R8), Z20
+	VFMADD231PS  Z20, Z18, Z0
+	VFMADD231PS  Z20, Z19, Z1
+	VBROADCASTSS (R8)(BX*1), Z20
+	VFMADD231PS  Z20, Z18, Z2
+	VFMADD231PS  Z20, Z19, Z3
+	VBROADCASTSS (R8)(BX*2), Z20
+	VFMADD231PS  Z20, Z18, Z4
+	VFMADD231PS  Z20, Z19, Z5
+	VBROADCASTSS (R8)(DI*1), Z20
+	VFMADD231PS  Z20, Z18, Z6
+	VFMADD231PS  Z20, Z19, Z7
+	VBROADCASTSS (R9), Z20
+	VFMADD231PS  Z20, Z18, Z8
+	VFMADD231PS  Z20, Z19, Z9
+	VBROADCASTSS (R9)(BX*1), Z20
+	VFMADD231PS  Z20, Z18, Z10
+	VFMADD231PS  Z20, Z19, Z11
+	VBROADCASTSS (R9)(BX*2), Z20
+	VFMADD231PS  Z20, Z18, Z12
+	VFMADD231PS  Z20, Z19, Z13
+	VBROADCASTSS (R9)(DI*1), Z20
+	VFMADD231PS  Z20, Z18, Z14
+	VFMADD231PS  Z20, Z19, Z15
+	VBROADCASTSS (R10), Z20
+	VFMADD231PS  Z20, Z18, Z16
+	VFMADD231PS  Z20, Z19, Z17
+	ADDQ         SI, R8
+	ADDQ         SI, R9
+	ADDQ         SI, R10
+	VMOVUPS      (CX), Z18
+	VMOVUPS      64(CX), Z19
+	ADDQ         DX, CX
+	VBROADCASTSS (R8), Z20
+	VFMADD231PS  Z20, Z18, Z0
+	VFMADD231PS  Z20, Z19, Z1
+	VBROADCASTSS (R8)(BX*1), Z20
+	VFMADD231PS  Z20, Z18, Z2
+	VFMADD231PS  Z20, Z19, Z3
+	VBROADCASTSS (R8)(BX*2), Z20
+	VFMADD231PS  Z20, Z18, Z4
+	VFMADD231PS  Z20, Z19, Z5
+	VBROADCASTSS (R8)(DI*1), Z20
+	VFMADD231PS  Z20, Z18, Z6
+	VFMADD231PS  Z20, Z19, Z7
+	VBROADCASTSS (R9), Z20
+	VFMADD231PS  Z20, Z18, Z8
+	VFMADD231PS  Z20, Z19, Z9
+	VBROADCASTSS (R9)(BX*1), Z20
+	VFMADD231PS  Z20, Z18, Z10
+	VFMADD231PS  Z20, Z19, Z11
+	VBROADCASTSS (R9)(BX*2), Z20
+	VFMADD231PS  Z20, Z18, Z12
+	VFMADD231PS  Z20, Z19, Z13
+	VBROADCASTSS (R9)(DI*1), Z20
+	VFMADD231PS  Z20, Z18, Z14
+	VFMADD231PS  Z20, Z19, Z15
+	VBROADCASTSS (R10), Z20
+	VFMADD231PS  Z20, Z18, Z16
+	VFMADD231PS  Z20, Z19, Z17
+	ADDQ         SI, R8
+	ADDQ         SI, R9
+	ADDQ         SI, R10
+	VMOVUPS      (CX), Z18
+	VMOVUPS      64(CX), Z19
+	ADDQ         DX, CX
+	VBROADCASTSS (R8), Z20
+	VFMADD231PS  Z20, Z18, Z0
+	VFMADD231PS  Z20, Z19, Z1
+	VBROADCASTSS (R8)(BX*1), Z20
+	VFMADD231PS  Z20, Z18, Z2
+	VFMADD231PS  Z20, Z19, Z3
+	VBROADCASTSS (R8)(BX*2), Z20
+	VFMADD231PS  Z20, Z18, Z4
+	VFMADD231PS  Z20, Z19, Z5
+	VBROADCASTSS (R8)(DI*1), Z20
+	VFMADD231PS  Z20, Z18, Z6
+	VFMADD231PS  Z20, Z19, Z7
+	VBROADCASTSS (R9), Z20
+	VFMADD231PS  Z20, Z18, Z8
+	VFMADD231PS  Z20, Z19, Z9
+	VBROADCASTSS (R9)(BX*1), Z20
+	VFMADD231PS  Z20, Z18, Z10
+	VFMADD231PS  Z20, Z19, Z11
+	VBROADCASTSS (R9)(BX*2), Z20
+	VFMADD231PS  Z20, Z18, Z12
+	VFMADD231PS  Z20, Z19, Z13
+	VBROADCASTSS (R9)(DI*1), Z20
+	VFMADD231PS  Z20, Z18, Z14
+	VFMADD231PS  Z20, Z19, Z15
+	VBROADCASTSS (R10), Z20
+	VFMADD231PS  Z20, Z18, Z16
+	VFMADD231PS  Z20, Z19, Z17
+	ADDQ         SI, R8
+	ADDQ         SI, R9
+	ADDQ         SI, R10
 	DECQ         R11
-	JNZ          turn
+	JNZ          wide_turn
 
-rest:
+wide_rest:
 	ANDQ $0x03, AX
-	JZ   done
+	JZ   wide_summed
 
-one:
-	VMOVUPS      (CX), Z26
-	VMOVUPS      64(CX), Z27
-	VBROADCASTSS (DI), Z28
-	VFMADD231PS  Z28, Z26, Z0
-	VFMADD231PS  Z28, Z27, Z1
-	VBROADCASTSS (DI)(DX*1), Z28
-	VFMADD231PS  Z28, Z26, Z2
-	VFMADD231PS  Z28, Z27, Z3
-	VBROADCASTSS (DI)(DX*2), Z28
-	VFMADD231PS  Z28, Z26, Z4
-	VFMADD231PS  Z28, Z27, Z5
-	VBROADCASTSS (DI)(SI*1), Z28
-	VFMADD231PS  Z28, Z26, Z6
-	VFMADD231PS  Z28, Z27, Z7
-	VBROADCASTSS (R8), Z28
-	VFMADD231PS  Z28, Z26, Z8
-	VFMADD231PS  Z28, Z27, Z9
-	VBROADCASTSS (R8)(DX*1), Z28
-	VFMADD231PS  Z28, Z26, Z10
-	VFMADD231PS  Z28, Z27, Z11
-	VBROADCASTSS (R8)(DX*2), Z28
-	VFMADD231PS  Z28, Z26, Z12
-	VFMADD231PS  Z28, Z27, Z13
-	VBROADCASTSS (R8)(SI*1), Z28
-	VFMADD231PS  Z28, Z26, Z14
-	VFMADD231PS  Z28, Z27, Z15
-	VBROADCASTSS (R9), Z28
-	VFMADD231PS  Z28, Z26, Z16
-	VFMADD231PS  Z28, Z27, Z17
-	VBROADCASTSS (R9)(DX*1), Z28
-	VFMADD231PS  Z28, Z26, Z18
-	VFMADD231PS  Z28, Z27, Z19
-	VBROADCASTSS (R9)(DX*2), Z28
-	VFMADD231PS  Z28, Z26, Z20
-	VFMADD231PS  Z28, Z27, Z21
-	VBROADCASTSS (R9)(SI*1), Z28
-	VFMADD231PS  Z28, Z26, Z22
-	VFMADD231PS  Z28, Z27, Z23
-	VBROADCASTSS (R10), Z28
-	VFMADD231PS  Z28, Z26, Z24
-	VFMADD231PS  Z28, Z27, Z25
-	ADDQ         BX, DI
-	ADDQ         BX, R8
-	ADDQ         BX, R9
-	ADDQ         BX, R10
-	ADDQ         $0x00000080, CX
+wide_one:
+	VMOVUPS      (CX), Z18
+	VMOVUPS      64(CX), Z19
+	ADDQ         DX, CX
+	VBROADCASTSS (R8), Z20
+	VFMADD231PS  Z20, Z18, Z0
+	VFMADD231PS  Z20, Z19, Z1
+	VBROADCASTSS (R8)(BX*1), Z20
+	VFMADD231PS  Z20, Z18, Z2
+	VFMADD231PS  Z20, Z19, Z3
+	VBROADCASTSS (R8)(BX*2), Z20
+	VFMADD231PS  Z20, Z18, Z4
+	VFMADD231PS  Z20, Z19, Z5
+	VBROADCASTSS (R8)(DI*1), Z20
+	VFMADD231PS  Z20, Z18, Z6
+	VFMADD231PS  Z20, Z19, Z7
+	VBROADCASTSS (R9), Z20
+	VFMADD231PS  Z20, Z18, Z8
+	VFMADD231PS  Z20, Z19, Z9
+	VBROADCASTSS (R9)(BX*1), Z20
+	VFMADD231PS  Z20, Z18, Z10
+	VFMADD231PS  Z20, Z19, Z11
+	VBROADCASTSS (R9)(BX*2), Z20
+	VFMADD231PS  Z20, Z18, Z12
+	VFMADD231PS  Z20, Z19, Z13
+	VBROADCASTSS (R9)(DI*1), Z20
+	VFMADD231PS  Z20, Z18, Z14
+	VFMADD231PS  Z20, Z19, Z15
+	VBROADCASTSS (R10), Z20
+	VFMADD231PS  Z20, Z18, Z16
+	VFMADD231PS  Z20, Z19, Z17
+	ADDQ         SI, R8
+	ADDQ         SI, R9
+	ADDQ         SI, R10
 	DECQ         AX
-	JNZ          one
+	JNZ          wide_one
 
-done:
-	MOVQ    c+40(FP), AX
-	MOVQ    ldc+48(FP), CX
+wide_summed:
+	MOVQ      add+80(FP), AX
+	MOVQ      ldadd+88(FP), CX
+	TESTQ     AX, AX
+	JZ        wide_added
+	VMOVUPS   (AX), Z18
+	VADDPS    Z18, Z0, Z0
+	VMOVUPS.Z 64(AX), K1, Z18
+	VADDPS    Z18, Z1, Z1
+	ADDQ      CX, AX
+	VMOVUPS   (AX), Z18
+	VADDPS    Z18, Z2, Z2
+	VMOVUPS.Z 64(AX), K1, Z18
+	VADDPS    Z18, Z3, Z3
+	ADDQ      CX, AX
+	VMOVUPS   (AX), Z18
+	VADDPS    Z18, Z4, Z4
+	VMOVUPS.Z 64(AX), K1, Z18
+	VADDPS    Z18, Z5, Z5
+	ADDQ      CX, AX
+	VMOVUPS   (AX), Z18
+	VADDPS    Z18, Z6, Z6
+	VMOVUPS.Z 64(AX), K1, Z18
+	VADDPS    Z18, Z7, Z7
+	ADDQ      CX, AX
+	VMOVUPS   (AX), Z18
+	VADDPS    Z18, Z8, Z8
+	VMOVUPS.Z 64(AX), K1, Z18
+	VADDPS    Z18, Z9, Z9
+	ADDQ      CX, AX
+	VMOVUPS   (AX), Z18
+	VADDPS    Z18, Z10, Z10
+	VMOVUPS.Z 64(AX), K1, Z18
+	VADDPS    Z18, Z11, Z11
+	ADDQ      CX, AX
+	VMOVUPS   (AX), Z18
+	VADDPS    Z18, Z12, Z12
+	VMOVUPS.Z 64(AX), K1, Z18
+	VADDPS    Z18, Z13, Z13
+	ADDQ      CX, AX
+	VMOVUPS   (AX), Z18
+	VADDPS    Z18, Z14, Z14
+	VMOVUPS.Z 64(AX), K1, Z18
+	VADDPS    Z18, Z15, Z15
+	ADDQ      CX, AX
+	VMOVUPS   (AX), Z18
+	VADDPS    Z18, Z16, Z16
+	VMOVUPS.Z 64(AX), K1, Z18
+	VADDPS    Z18, Z17, Z17
+
+wide_added:
+	MOVQ    c+56(FP), AX
+	MOVQ    ldc+64(FP), CX
 	VMOVUPS Z0, (AX)
-	VMOVUPS Z1, 64(AX)
+	VMOVUPS Z1, K1, 64(AX)
 	ADDQ    CX, AX
 	VMOVUPS Z2, (AX)
-	VMOVUPS Z3, 64(AX)
+	VMOVUPS Z3, K1, 64(AX)
 	ADDQ    CX, AX
 	VMOVUPS Z4, (AX)
-	VMOVUPS Z5, 64(AX)
+	VMOVUPS Z5, K1, 64(AX)
 	ADDQ    CX, AX
 	VMOVUPS Z6, (AX)
-	VMOVUPS Z7, 64(AX)
+	VMOVUPS Z7, K1, 64(AX)
 	ADDQ    CX, AX
 	VMOVUPS Z8, (AX)
-	VMOVUPS Z9, 64(AX)
+	VMOVUPS Z9, K1, 64(AX)
 	ADDQ    CX, AX
 	VMOVUPS Z10, (AX)
-	VMOVUPS Z11, 64(AX)
+	VMOVUPS Z11, K1, 64(AX)
 	ADDQ    CX, AX
 	VMOVUPS Z12, (AX)
-	VMOVUPS Z13, 64(AX)
+	VMOVUPS Z13, K1, 64(AX)
 	ADDQ    CX, AX
 	VMOVUPS Z14, (AX)
-	VMOVUPS Z15, 64(AX)
+	VMOVUPS Z15, K1, 64(AX)
 	ADDQ    CX, AX
 	VMOVUPS Z16, (AX)
-	VMOVUPS Z17, 64(AX)
-	ADDQ    CX, AX
-	VMOVUPS Z18, (AX)
-	VMOVUPS Z19, 64(AX)
-	ADDQ    CX, AX
-	VMOVUPS Z20, (AX)
-	VMOVUPS Z21, 64(AX)
-	ADDQ    CX, AX
-	VMOVUPS Z22, (AX)
-	VMOVUPS Z23, 64(AX)
-	ADDQ    CX, AX
-	VMOVUPS Z24, (AX)
-	VMOVUPS Z25, 64(AX)
+	VMOVUPS Z17, K1, 64(AX)
 	VZEROUPPER
 	RET
 
-// func tile512x14(k int, a *float32, row int, col int, b *float32, c *float32, ldc int, init *float32, ldinit int)
-// Requires: AVX, AVX512F, MMX+
-TEXT ·tile512x14(SB), NOSPLIT, $0-72
+narrow:
+	MOVQ      cols+48(FP), AX
+	MOVQ      $0x00000010, CX
+	SUBQ      AX, CX
+	MOVQ      $0x0000ffff, AX
+	SHRQ      CL, AX
+	KMOVW     AX, K1
+	MOVQ      start+72(FP), AX
+	VXORPS    Z0, Z0, Z0
+	TESTQ     AX, AX
+	JZ        narrow_begun
+	VMOVUPS.Z (AX), K1, Z0
+
+narrow_begun:
+	VMOVAPS Z0, Z1
+	VMOVAPS Z0, Z2
+	VMOVAPS Z0, Z3
+	VMOVAPS Z0, Z4
+	VMOVAPS Z0, Z5
+	VMOVAPS Z0, Z6
+	VMOVAPS Z0, Z7
+	VMOVAPS Z0, Z8
+	MOVQ    c+56(FP), AX
+	MOVQ    ldc+64(FP), CX
+	MOVQ    add+80(FP), DX
+	TESTQ   DX, DX
+	JZ      narrow_prefetch
+	MOVQ    DX, AX
+	MOVQ    ldadd+88(FP), CX
+
+narrow_prefetch:
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
 	MOVQ       k+0(FP), AX
 	MOVQ       b+32(FP), CX
-	MOVQ       init+56(FP), DX
-	MOVQ       ldinit+64(FP), BX
-	MOVQ       c+40(FP), SI
-	MOVQ       ldc+48(FP), DI
-	VMOVUPS    (DX), Z0
-	VMOVUPS    64(DX), Z1
-	PREFETCHT0 (SI)
-	PREFETCHT0 127(SI)
-	ADDQ       BX, DX
-	ADDQ       DI, SI
-	VMOVUPS    (DX), Z2
-	VMOVUPS    64(DX), Z3
-	PREFETCHT0 (SI)
-	PREFETCHT0 127(SI)
-	ADDQ       BX, DX
-	ADDQ       DI, SI
-	VMOVUPS    (DX), Z4
-	VMOVUPS    64(DX), Z5
-	PREFETCHT0 (SI)
-	PREFETCHT0 127(SI)
-	ADDQ       BX, DX
-	ADDQ       DI, SI
-	VMOVUPS    (DX), Z6
-	VMOVUPS    64(DX), Z7
-	PREFETCHT0 (SI)
-	PREFETCHT0 127(SI)
-	ADDQ       BX, DX
-	ADDQ       DI, SI
-	VMOVUPS    (DX), Z8
-	VMOVUPS    64(DX), Z9
-	PREFETCHT0 (SI)
-	PREFETCHT0 127(SI)
-	ADDQ       BX, DX
-	ADDQ       DI, SI
-	VMOVUPS    (DX), Z10
-	VMOVUPS    64(DX), Z11
-	PREFETCHT0 (SI)
-	PREFETCHT0 127(SI)
-	ADDQ       BX, DX
-	ADDQ       DI, SI
-	VMOVUPS    (DX), Z12
-	VMOVUPS    64(DX), Z13
-	PREFETCHT0 (SI)
-	PREFETCHT0 127(SI)
-	ADDQ       BX, DX
-	ADDQ       DI, SI
-	VMOVUPS    (DX), Z14
-	VMOVUPS    64(DX), Z15
-	PREFETCHT0 (SI)
-	PREFETCHT0 127(SI)
-	ADDQ       BX, DX
-	ADDQ       DI, SI
-	VMOVUPS    (DX), Z16
-	VMOVUPS    64(DX), Z17
-	PREFETCHT0 (SI)
-	PREFETCHT0 127(SI)
-	ADDQ       BX, DX
-	ADDQ       DI, SI
-	VMOVUPS    (DX), Z18
-	VMOVUPS    64(DX), Z19
-	PREFETCHT0 (SI)
-	PREFETCHT0 127(SI)
-	ADDQ       BX, DX
-	ADDQ       DI, SI
-	VMOVUPS    (DX), Z20
-	VMOVUPS    64(DX), Z21
-	PREFETCHT0 (SI)
-	PREFETCHT0 127(SI)
-	ADDQ       BX, DX
-	ADDQ       DI, SI
-	VMOVUPS    (DX), Z22
-	VMOVUPS    64(DX), Z23
-	PREFETCHT0 (SI)
-	PREFETCHT0 127(SI)
-	ADDQ       BX, DX
-	ADDQ       DI, SI
-	VMOVUPS    (DX), Z24
-	VMOVUPS    64(DX), Z25
-	PREFETCHT0 (SI)
-	PREFETCHT0 127(SI)
-	ADDQ       BX, DX
-	ADDQ       DI, SI
-	VMOVUPS    (DX), Z26
-	VMOVUPS    64(DX), Z27
-	PREFETCHT0 (SI)
-	PREFETCHT0 127(SI)
-	MOVQ       row+16(FP), DX
-	MOVQ       col+24(FP), BX
-	LEAQ       (DX)(DX*2), SI
-	MOVQ       a+8(FP), DI
-	LEAQ       (DI)(DX*4), R8
-	LEAQ       (R8)(DX*4), R9
-	LEAQ       (R9)(DX*4), R10
+	MOVQ       ldb+40(FP), DX
+	MOVQ       row+16(FP), BX
+	MOVQ       col+24(FP), SI
+	LEAQ       (BX)(BX*2), DI
+	MOVQ       a+8(FP), R8
+	LEAQ       (R8)(BX*4), R9
+	LEAQ       (R9)(BX*4), R10
 	MOVQ       AX, R11
 	SHRQ       $0x02, R11
-	JZ         rest
+	JZ         narrow_rest
 	PCALIGN    $0x40
 
-turn:
-	VMOVUPS      (CX), Z28
-	VMOVUPS      64(CX), Z29
-	VBROADCASTSS (DI), Z30
-	VFMADD231PS  Z30, Z28, Z0
-	VFMADD231PS  Z30, Z29, Z1
-	VBROADCASTSS (DI)(DX*1), Z30
-	VFMADD231PS  Z30, Z28, Z2
-	VFMADD231PS  Z30, Z29, Z3
-	VBROADCASTSS (DI)(DX*2), Z30
-	VFMADD231PS  Z30, Z28, Z4
-	VFMADD231PS  Z30, Z29, Z5
-	VBROADCASTSS (DI)(SI*1), Z30
-	VFMADD231PS  Z30, Z28, Z6
-	VFMADD231PS  Z30, Z29, Z7
-	VBROADCASTSS (R8), Z30
-	VFMADD231PS  Z30, Z28, Z8
-	VFMADD231PS  Z30, Z29, Z9
-	VBROADCASTSS (R8)(DX*1), Z30
-	VFMADD231PS  Z30, Z28, Z10
-	VFMADD231PS  Z30, Z29, Z11
-	VBROADCASTSS (R8)(DX*2), Z30
-	VFMADD231PS  Z30, Z28, Z12
-	VFMADD231PS  Z30, Z29, Z13
-	VBROADCASTSS (R8)(SI*1), Z30
-	VFMADD231PS  Z30, Z28, Z14
-	VFMADD231PS  Z30, Z29, Z15
-	VBROADCASTSS (R9), Z30
-	VFMADD231PS  Z30, Z28, Z16
-	VFMADD231PS  Z30, Z29, Z17
-	VBROADCASTSS (R9)(DX*1), Z30
-	VFMADD231PS  Z30, Z28, Z18
-	VFMADD231PS  Z30, Z29, Z19
-	VBROADCASTSS (R9)(DX*2), Z30
-	VFMADD231PS  Z30, Z28, Z20
-	VFMADD231PS  Z30, Z29, Z21
-	VBROADCASTSS (R9)(SI*1), Z30
-	VFMADD231PS  Z30, Z28, Z22
-	VFMADD231PS  Z30, Z29, Z23
-	VBROADCASTSS (R10), Z30
-	VFMADD231PS  Z30, Z28, Z24
-	VFMADD231PS  Z30, Z29, Z25
-	VBROADCASTSS (R10)(DX*1), Z30
-	VFMADD231PS  Z30, Z28, Z26
-	VFMADD231PS  Z30, Z29, Z27
-	ADDQ         BX, DI
-	ADDQ         BX, R8
-	ADDQ         BX, R9
-	ADDQ         BX, R10
-	VMOVUPS      128(CX), Z28
-	VMOVUPS      192(CX), Z29
-	VBROADCASTSS (DI), Z30
-	VFMADD231PS  Z30, Z28, Z0
-	VFMADD231PS  Z30, Z29, Z1
-	VBROADCASTSS (DI)(DX*1), Z30
-	VFMADD231PS  Z30, Z28, Z2
-	VFMADD231PS  Z30, Z29, Z3
-	VBROADCASTSS (DI)(DX*2), Z30
-	VFMADD231PS  Z30, Z28, Z4
-	VFMADD231PS  Z30, Z29, Z5
-	VBROADCASTSS (DI)(SI*1), Z30
-	VFMADD231PS  Z30, Z28, Z6
-	VFMADD231PS  Z30, Z29, Z7
-	VBROADCASTSS (R8), Z30
-	VFMADD231PS  Z30, Z28, Z8
-	VFMADD231PS  Z30, Z29, Z9
-	VBROADCASTSS (R8)(DX*1), Z30
-	VFMADD231PS  Z30, Z28, Z10
-	VFMADD231PS  Z30, Z29, Z11
-	VBROADCASTSS (R8)(DX*2), Z30
-	VFMADD231PS  Z30, Z28, Z12
-	VFMADD231PS  Z30, Z29, Z13
-	VBROADCASTSS (R8)(SI*1), Z30
-	VFMADD231PS  Z30, Z28, Z14
-	VFMADD231PS  Z30, Z29, Z15
-	VBROADCASTSS (R9), Z30
-	VFMADD231PS  Z30, Z28, Z16
-	VFMADD231PS  Z30, Z29, Z17
-	VBROADCASTSS (R9)(DX*1), Z30
-	VFMADD231PS  Z30, Z28, Z18
-	VFMADD231PS  Z30, Z29, Z19
-	VBROADCASTSS (R9)(DX*2), Z30
-	VFMADD231PS  Z30, Z28, Z20
-	VFMADD231PS  Z30, Z29, Z21
-	VBROADCASTSS (R9)(SI*1), Z30
-	VFMADD231PS  Z30, Z28, Z22
-	VFMADD231PS  Z30, Z29, Z23
-	VBROADCASTSS (R10), Z30
-	VFMADD231PS  Z30, Z28, Z24
-	VFMADD231PS  Z30, Z29, Z25
-	VBROADCASTSS (R10)(DX*1), Z30
-	VFMADD231PS  Z30, Z28, Z26
-	VFMADD231PS  Z30, Z29, Z27
-	ADDQ         BX, DI
-	ADDQ         BX, R8
-	ADDQ         BX, R9
-	ADDQ         BX, R10
-	VMOVUPS      256(CX), Z28
-	VMOVUPS      320(CX), Z29
-	VBROADCASTSS (DI), Z30
-	VFMADD231PS  Z30, Z28, Z0
-	VFMADD231PS  Z30, Z29, Z1
-	VBROADCASTSS (DI)(DX*1), Z30
-	VFMADD231PS  Z30, Z28, Z2
-	VFMADD231PS  Z30, Z29, Z3
-	VBROADCASTSS (DI)(DX*2), Z30
-	VFMADD231PS  Z30, Z28, Z4
-	VFMADD231PS  Z30, Z29, Z5
-	VBROADCASTSS (DI)(SI*1), Z30
-	VFMADD231PS  Z30, Z28, Z6
-	VFMADD231PS  Z30, Z29, Z7
-	VBROADCASTSS (R8), Z30
-	VFMADD231PS  Z30, Z28, Z8
-	VFMADD231PS  Z30, Z29, Z9
-	VBROADCASTSS (R8)(DX*1), Z30
-	VFMADD231PS  Z30, Z28, Z10
-	VFMADD231PS  Z30, Z29, Z11
-	VBROADCASTSS (R8)(DX*2), Z30
-	VFMADD231PS  Z30, Z28, Z12
-	VFMADD231PS  Z30, Z29, Z13
-	VBROADCASTSS (R8)(SI*1), Z30
-	VFMADD231PS  Z30, Z28, Z14
-	VFMADD231PS  Z30, Z29, Z15
-	VBROADCASTSS (R9), Z30
-	VFMADD231PS  Z30, Z28, Z16
-	VFMADD231PS  Z30, Z29, Z17
-	VBROADCASTSS (R9)(DX*1), Z30
-	VFMADD231PS  Z30, Z28, Z18
-	VFMADD231PS  Z30, Z29, Z19
-	VBROADCASTSS (R9)(DX*2), Z30
-	VFMADD231PS  Z30, Z28, Z20
-	VFMADD231PS  Z30, Z29, Z21
-	VBROADCASTSS (R9)(SI*1), Z30
-	VFMADD231PS  Z30, Z28, Z22
-	VFMADD231PS  Z30, Z29, Z23
-	VBROADCASTSS (R10), Z30
-	VFMADD231PS  Z30, Z28, Z24
-	VFMADD231PS  Z30, Z29, Z25
-	VBROADCASTSS (R10)(DX*1), Z30
-	VFMADD231PS  Z30, Z28, Z26
-	VFMADD231PS  Z30, Z29, Z27
-	ADDQ         BX, DI
-	ADDQ         BX, R8
-	ADDQ         BX, R9
-	ADDQ         BX, R10
-	VMOVUPS      384(CX), Z28
-	VMOVUPS      448(CX), Z29
-	VBROADCASTSS (DI), Z30
-	VFMADD231PS  Z30, Z28, Z0
-	VFMADD231PS  Z30, Z29, Z1
-	VBROADCASTSS (DI)(DX*1), Z30
-	VFMADD231PS  Z30, Z28, Z2
-	VFMADD231PS  Z30, Z29, Z3
-	VBROADCASTSS (DI)(DX*2), Z30
-	VFMADD231PS  Z30, Z28, Z4
-	VFMADD231PS  Z30, Z29, Z5
-	VBROADCASTSS (DI)(SI*1), Z30
-	VFMADD231PS  Z30, Z28, Z6
-	VFMADD231PS  Z30, Z29, Z7
-	VBROADCASTSS (R8), Z30
-	VFMADD231PS  Z30, Z28, Z8
-	VFMADD231PS  Z30, Z29, Z9
-	VBROADCASTSS (R8)(DX*1), Z30
-	VFMADD231PS  Z30, Z28, Z10
-	VFMADD231PS  Z30, Z29, Z11
-	VBROADCASTSS (R8)(DX*2), Z30
-	VFMADD231PS  Z30, Z28, Z12
-	VFMADD231PS  Z30, Z29, Z13
-	VBROADCASTSS (R8)(SI*1), Z30
-	VFMADD231PS  Z30, Z28, Z14
-	VFMADD231PS  Z30, Z29, Z15
-	VBROADCASTSS (R9), Z30
-	VFMADD231PS  Z30, Z28, Z16
-	VFMADD231PS  Z30, Z29, Z17
-	VBROADCASTSS (R9)(DX*1), Z30
-	VFMADD231PS  Z30, Z28, Z18
-	VFMADD231PS  Z30, Z29, Z19
-	VBROADCASTSS (R9)(DX*2), Z30
-	VFMADD231PS  Z30, Z28, Z20
-	VFMADD231PS  Z30, Z29, Z21
-	VBROADCASTSS (R9)(SI*1), Z30
-	VFMADD231PS  Z30, Z28, Z22
-	VFMADD231PS  Z30, Z29, Z23
-	VBROADCASTSS (R10), Z30
-	VFMADD231PS  Z30, Z28, Z24
-	VFMADD231PS  Z30, Z29, Z25
-	VBROADCASTSS (R10)(DX*1), Z30
-	VFMADD231PS  Z30, Z28, Z26
-	VFMADD231PS  Z30, Z29, Z27
-	ADDQ         BX, DI
-	ADDQ         BX, R8
-	ADDQ         BX, R9
-	ADDQ         BX, R10
-	ADDQ         $0x00000200, CX
+narrow_turn:
+	VMOVUPS      (CX), Z9
+	ADDQ         DX, CX
+	VBROADCASTSS (R8), Z10
+	VFMADD231PS  Z10, Z9, Z0
+	VBROADCASTSS (R8)(BX*1), Z10
+	VFMADD231PS  Z10, Z9, Z1
+	VBROADCASTSS (R8)(BX*2), Z10
+	VFMADD231PS  Z10, Z9, Z2
+	VBROADCASTSS (R8)(DI*1), Z10
+	VFMADD231PS  Z10, Z9, Z3
+	VBROADCASTSS (R9), Z10
+	VFMADD231PS  Z10, Z9, Z4
+	VBROADCASTSS (R9)(BX*1), Z10
+	VFMADD231PS  Z10, Z9, Z5
+	VBROADCASTSS (R9)(BX*2), Z10
+	VFMADD231PS  Z10, Z9, Z6
+	VBROADCASTSS (R9)(DI*1), Z10
+	VFMADD231PS  Z10, Z9, Z7
+	VBROADCASTSS (R10), Z10
+	VFMADD231PS  Z10, Z9, Z8
+	ADDQ         SI, R8
+	ADDQ         SI, R9
+	ADDQ         SI, R10
+	VMOVUPS      (CX), Z9
+	ADDQ         DX, CX
+	VBROADCASTSS (R8), Z10
+	VFMADD231PS  Z10, Z9, Z0
+	VBROADCASTSS (R8)(BX*1), Z10
+	VFMADD231PS  Z10, Z9, Z1
+	VBROADCASTSS (R8)(BX*2), Z10
+	VFMADD231PS  Z10, Z9, Z2
+	VBROADCASTSS (R8)(DI*1), Z10
+	VFMADD231PS  Z10, Z9, Z3
+	VBROADCASTSS (R9), Z10
+	VFMADD231PS  Z10, Z9, Z4
+	VBROADCASTSS (R9)(BX*1), Z10
+	VFMADD231PS  Z10, Z9, Z5
+	VBROADCASTSS (R9)(BX*2), Z10
+	VFMADD231PS  Z10, Z9, Z6
+	VBROADCASTSS (R9)(DI*1), Z10
+	VFMADD231PS  Z10, Z9, Z7
+	VBROADCASTSS (R10), Z10
+	VFMADD231PS  Z10, Z9, Z8
+	ADDQ         SI, R8
+	ADDQ         SI, R9
+	ADDQ         SI, R10
+	VMOVUPS      (CX), Z9
+	ADDQ         DX, CX
+	VBROADCASTSS (R8), Z10
+	VFMADD231PS  Z10, Z9, Z0
+	VBROADCASTSS (R8)(BX*1), Z10
+	VFMADD231PS  Z10, Z9, Z1
+	VBROADCASTSS (R8)(BX*2), Z10
+	VFMADD231PS  Z10, Z9, Z2
+	VBROADCASTSS (R8)(DI*1), Z10
+	VFMADD231PS  Z10, Z9, Z3
+	VBROADCASTSS (R9), Z10
+	VFMADD231PS  Z10, Z9, Z4
+	VBROADCASTSS (R9)(BX*1), Z10
+	VFMADD231PS  Z10, Z9, Z5
+	VBROADCASTSS (R9)(BX*2), Z10
+	VFMADD231PS  Z10, Z9, Z6
+	VBROADCASTSS (R9)(DI*1), Z10
+	VFMADD231PS  Z10, Z9, Z7
+	VBROADCASTSS (R10), Z10
+	VFMADD231PS  Z10, Z9, Z8
+	ADDQ         SI, R8
+	ADDQ         SI, R9
+	ADDQ         SI, R10
+	VMOVUPS      (CX), Z9
+	ADDQ         DX, CX
+	VBROADCASTSS (R8), Z10
+	VFMADD231PS  Z10, Z9, Z0
+	VBROADCASTSS (R8)(BX*1), Z10
+	VFMADD231PS  Z10, Z9, Z1
+	VBROADCASTSS (R8)(BX*2), Z10
+	VFMADD231PS  Z10, Z9, Z2
+	VBROADCASTSS (R8)(DI*1), Z10
+	VFMADD231PS  Z10, Z9, Z3
+	VBROADCASTSS (R9), Z10
+	VFMADD231PS  Z10, Z9, Z4
+	VBROADCASTSS (R9)(BX*1), Z10
+	VFMADD231PS  Z10, Z9, Z5
+	VBROADCASTSS (R9)(BX*2), Z10
+	VFMADD231PS  Z10, Z9, Z6
+	VBROADCASTSS (R9)(DI*1), Z10
+	VFMADD231PS  Z10, Z9, Z7
+	VBROADCASTSS (R10), Z10
+	VFMADD231PS  Z10, Z9, Z8
+	ADDQ         SI, R8
+	ADDQ         SI, R9
+	ADDQ         SI, R10
 	DECQ         R11
-	JNZ          turn
+	JNZ          narrow_turn
 
-rest:
+narrow_rest:
 	ANDQ $0x03, AX
-	JZ   done
+	JZ   narrow_summed
 
-one:
-	VMOVUPS      (CX), Z28
-	VMOVUPS      64(CX), Z29
-	VBROADCASTSS (DI), Z30
-	VFMADD231PS  Z30, Z28, Z0
-	VFMADD231PS  Z30, Z29, Z1
-	VBROADCASTSS (DI)(DX*1), Z30
-	VFMADD231PS  Z30, Z28, Z2
-	VFMADD231PS  Z30, Z29, Z3
-	VBROADCASTSS (DI)(DX*2), Z30
-	VFMADD231PS  Z30, Z28, Z4
-	VFMADD231PS  Z30, Z29, Z5
-	VBROADCASTSS (DI)(SI*1), Z30
-	VFMADD231PS  Z30, Z28, Z6
-	VFMADD231PS  Z30, Z29, Z7
-	VBROADCASTSS (R8), Z30
-	VFMADD231PS  Z30, Z28, Z8
-	VFMADD231PS  Z30, Z29, Z9
-	VBROADCASTSS (R8)(DX*1), Z30
-	VFMADD231PS  Z30, Z28, Z10
-	VFMADD231PS  Z30, Z29, Z11
-	VBROADCASTSS (R8)(DX*2), Z30
-	VFMADD231PS  Z30, Z28, Z12
-	VFMADD231PS  Z30, Z29, Z13
-	VBROADCASTSS (R8)(SI*1), Z30
-	VFMADD231PS  Z30, Z28, Z14
-	VFMADD231PS  Z30, Z29, Z15
-	VBROADCASTSS (R9), Z30
-	VFMADD231PS  Z30, Z28, Z16
-	VFMADD231PS  Z30, Z29, Z17
-	VBROADCASTSS (R9)(DX*1), Z30
-	VFMADD231PS  Z30, Z28, Z18
-	VFMADD231PS  Z30, Z29, Z19
-	VBROADCASTSS (R9)(DX*2), Z30
-	VFMADD231PS  Z30, Z28, Z20
-	VFMADD231PS  Z30, Z29, Z21
-	VBROADCASTSS (R9)(SI*1), Z30
-	VFMADD231PS  Z30, Z28, Z22
-	VFMADD231PS  Z30, Z29, Z23
-	VBROADCASTSS (R10), Z30
-	VFMADD231PS  Z30, Z28, Z24
-	VFMADD231PS  Z30, Z29, Z25
-	VBROADCASTSS (R10)(DX*1), Z30
-	VFMADD231PS  Z30, Z28, Z26
-	VFMADD231PS  Z30, Z29, Z27
-	ADDQ         BX, DI
-	ADDQ         BX, R8
-	ADDQ         BX, R9
-	ADDQ         BX, R10
-	ADDQ         $0x00000080, CX
+narrow_one:
+	VMOVUPS      (CX), Z9
+	ADDQ         DX, CX
+	VBROADCASTSS (R8), Z10
+	VFMADD231PS  Z10, Z9, Z0
+	VBROADCASTSS (R8)(BX*1), Z10
+	VFMADD231PS  Z10, Z9, Z1
+	VBROADCASTSS (R8)(BX*2), Z10
+	VFMADD231PS  Z10, Z9, Z2
+	VBROADCASTSS (R8)(DI*1), Z10
+	VFMADD231PS  Z10, Z9, Z3
+	VBROADCASTSS (R9), Z10
+	VFMADD231PS  Z10, Z9, Z4
+	VBROADCASTSS (R9)(BX*1), Z10
+	VFMADD231PS  Z10, Z9, Z5
+	VBROADCASTSS (R9)(BX*2), Z10
+	VFMADD231PS  Z10, Z9, Z6
+	VBROADCASTSS (R9)(DI*1), Z10
+	VFMADD231PS  Z10, Z9, Z7
+	VBROADCASTSS (R10), Z10
+	VFMADD231PS  Z10, Z9, Z8
+	ADDQ         SI, R8
+	ADDQ         SI, R9
+	ADDQ         SI, R10
 	DECQ         AX
-	JNZ          one
+	JNZ          narrow_one
 
-done:
-	MOVQ    c+40(FP), AX
-	MOVQ    ldc+48(FP), CX
+narrow_summed:
+	MOVQ      add+80(FP), AX
+	MOVQ      ldadd+88(FP), CX
+	TESTQ     AX, AX
+	JZ        narrow_added
+	VMOVUPS.Z (AX), K1, Z9
+	VADDPS    Z9, Z0, Z0
+	ADDQ      CX, AX
+	VMOVUPS.Z (AX), K1, Z9
+	VADDPS    Z9, Z1, Z1
+	ADDQ      CX, AX
+	VMOVUPS.Z (AX), K1, Z9
+	VADDPS    Z9, Z2, Z2
+	ADDQ      CX, AX
+	VMOVUPS.Z (AX), K1, Z9
+	VADDPS    Z9, Z3, Z3
+	ADDQ      CX, AX
+	VMOVUPS.Z (AX), K1, Z9
+	VADDPS    Z9, Z4, Z4
+	ADDQ      CX, AX
+	VMOVUPS.Z (AX), K1, Z9
+	VADDPS    Z9, Z5, Z5
+	ADDQ      CX, AX
+	VMOVUPS.Z (AX), K1, Z9
+	VADDPS    Z9, Z6, Z6
+	ADDQ      CX, AX
+	VMOVUPS.Z (AX), K1, Z9
+	VADDPS    Z9, Z7, Z7
+	ADDQ      CX, AX
+	VMOVUPS.Z (AX), K1, Z9
+	VADDPS    Z9, Z8, Z8
+
+narrow_added:
+	MOVQ    c+56(FP), AX
+	MOVQ    ldc+64(FP), CX
+	VMOVUPS Z0, K1, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Z1, K1, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Z2, K1, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Z3, K1, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Z4, K1, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Z5, K1, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Z6, K1, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Z7, K1, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Z8, K1, (AX)
+	VZEROUPPER
+	RET
+
+// func tile512x10(k int, a *float32, row int, col int, b *float32, ldb int, cols int, c *float32, ldc int, start *float32, add *float32, ldadd int)
+// Requires: AVX, AVX512DQ, AVX512F, MMX+
+TEXT ·tile512x10(SB), NOSPLIT, $0-96
+	MOVQ      cols+48(FP), AX
+	CMPQ      AX, $0x10
+	JLE       narrow
+	MOVQ      cols+48(FP), AX
+	MOVQ      $0x00000020, CX
+	SUBQ      AX, CX
+	MOVQ      $0x0000ffff, AX
+	SHRQ      CL, AX
+	KMOVW     AX, K1
+	MOVQ      start+72(FP), AX
+	VXORPS    Z0, Z0, Z0
+	VXORPS    Z1, Z1, Z1
+	TESTQ     AX, AX
+	JZ        wide_begun
+	VMOVUPS   (AX), Z0
+	VMOVUPS.Z 64(AX), K1, Z1
+
+wide_begun:
+	VMOVAPS Z0, Z2
+	VMOVAPS Z1, Z3
+	VMOVAPS Z0, Z4
+	VMOVAPS Z1, Z5
+	VMOVAPS Z0, Z6
+	VMOVAPS Z1, Z7
+	VMOVAPS Z0, Z8
+	VMOVAPS Z1, Z9
+	VMOVAPS Z0, Z10
+	VMOVAPS Z1, Z11
+	VMOVAPS Z0, Z12
+	VMOVAPS Z1, Z13
+	VMOVAPS Z0, Z14
+	VMOVAPS Z1, Z15
+	VMOVAPS Z0, Z16
+	VMOVAPS Z1, Z17
+	VMOVAPS Z0, Z18
+	VMOVAPS Z1, Z19
+	MOVQ    c+56(FP), AX
+	MOVQ    ldc+64(FP), CX
+	MOVQ    add+80(FP), DX
+	TESTQ   DX, DX
+	JZ      wide_prefetch
+	MOVQ    DX, AX
+	MOVQ    ldadd+88(FP), CX
+
+wide_prefetch:
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	MOVQ       k+0(FP), AX
+	MOVQ       b+32(FP), CX
+	MOVQ       ldb+40(FP), DX
+	MOVQ       row+16(FP), BX
+	MOVQ       col+24(FP), SI
+	LEAQ       (BX)(BX*2), DI
+	MOVQ       a+8(FP), R8
+	LEAQ       (R8)(BX*4), R9
+	LEAQ       (R9)(BX*4), R10
+	MOVQ       AX, R11
+	SHRQ       $0x02, R11
+	JZ         wide_rest
+	PCALIGN    $0x40
+
+wide_turn:
+	VMOVUPS      (CX), Z20
+	VMOVUPS      64(CX), Z21
+	ADDQ         DX, CX
+	VBROADCASTSS (R8), Z22
+	VFMADD231PS  Z22, Z20, Z0
+	VFMADD231PS  Z22, Z21, Z1
+	VBROADCASTSS (R8)(BX*1), Z22
+	VFMADD231PS  Z22, Z20, Z2
+	VFMADD231PS  Z22, Z21, Z3
+	VBROADCASTSS (R8)(BX*2), Z22
+	VFMADD231PS  Z22, Z20, Z4
+	VFMADD231PS  Z22, Z21, Z5
+	VBROADCASTSS (R8)(DI*1), Z22
+	VFMADD231PS  Z22, Z20, Z6
+	VFMADD231PS  Z22, Z21, Z7
+	VBROADCASTSS (R9), Z22
+	VFMADD231PS  Z22, Z20, Z8
+	VFMADD231PS  Z22, Z21, Z9
+	VBROADCASTSS (R9)(BX*1), Z22
+	VFMADD231PS  Z22, Z20, Z10
+	VFMADD231PS  Z22, Z21, Z11
+	VBROADCASTSS (R9)(BX*2), Z22
+	VFMADD231PS  Z22, Z20, Z12
+	VFMADD231PS  Z22, Z21, Z13
+	VBROADCASTSS (R9)(DI*1), Z22
+	VFMADD231PS  Z22, Z20, Z14
+	VFMADD231PS  Z22, Z21, Z15
+	VBROADCASTSS (R10), Z22
+	VFMADD231PS  Z22, Z20, Z16
+	VFMADD231PS  Z22, Z21, Z17
+	VBROADCASTSS (R10)(BX*1), Z22
+	VFMADD231PS  Z22, Z20, Z18
+	VFMADD231PS  Z22, Z21, Z19
+	ADDQ         SI, R8
+	ADDQ         SI, R9
+	ADDQ         SI, R10
+	VMOVUPS      (CX), Z20
+	VMOVUPS      64(CX), Z21
+	ADDQ         DX, CX
+	VBROADCASTSS (R8), Z22
+	VFMADD231PS  Z22, Z20, Z0
+	VFMADD231PS  Z22, Z21, Z1
+	VBROADCASTSS (R8)(BX*1), Z22
+	VFMADD231PS  Z22, Z20, Z2
+	VFMADD231PS  Z22, Z21, Z3
+	VBROADCASTSS (R8)(BX*2), Z22
+	VFMADD231PS  Z22, Z20, Z4
+	VFMADD231PS  Z22, Z21, Z5
+	VBROADCASTSS (R8)(DI*1), Z22
+	VFMADD231PS  Z22, Z20, Z6
+	VFMADD231PS  Z22, Z21, Z7
+	VBROADCASTSS (R9), Z22
+	VFMADD231PS  Z22, Z20, Z8
+	VFMADD231PS  Z22, Z21, Z9
+	VBROADCASTSS (R9)(BX*1), Z22
+	VFMADD231PS  Z22, Z20, Z10
+	VFMADD231PS  Z22, Z21, Z11
+	VBROADCASTSS (R9)(BX*2), Z22
+	VFMADD231PS  Z22, Z20, Z12
+	VFMADD231PS  Z22, Z21, Z13
+	VBROADCASTSS (R9)(DI*1), Z22
+	VFMADD231PS  Z22, Z20, Z14
+	VFMADD231PS  Z22, Z21, Z15
+	VBROADCASTSS (R10), Z22
+	VFMADD231PS  Z22, Z20, Z16
+	VFMADD231PS  Z22, Z21, Z17
+	VBROADCASTSS (R10)(BX*1), Z22
+	VFMADD231PS  Z22, Z20, Z18
+	VFMADD231PS  Z22, Z21, Z19
+	ADDQ         SI, R8
+	ADDQ         SI, R9
+	ADDQ         SI, R10
+	VMOVUPS      (CX), Z20
+	VMOVUPS      64(CX), Z21
+	ADDQ         DX, CX
+	VBROADCASTSS (R8), Z22
+	VFMADD231PS  Z22, Z20, Z0
+	VFMADD231PS  Z22, Z21, Z1
+	VBROADCASTSS (R8)(BX*1), Z22
+	VFMADD231PS  Z22, Z20, Z2
+	VFMADD231PS  Z22, Z21, Z3
+	VBROADCASTSS (R8)(BX*2), Z22
+	VFMADD231PS  Z22, Z20, Z4
+	VFMADD231PS  Z22, Z21, Z5
+	VBROADCASTSS (R8)(DI*1), Z22
+	VFMADD231PS  Z22, Z20, Z6
+	VFMADD231PS  Z22, Z21, Z7
+	VBROADCASTSS (R9), Z22
+	VFMADD231PS  Z22, Z20, Z8
+	VFMADD231PS  Z22, Z21, Z9
+	VBROADCASTSS (R9)(BX*1), Z22
+	VFMADD231PS  Z22, Z20, Z10
+	VFMADD231PS  Z22, Z21, Z11
+	VBROADCASTSS (R9)(BX*2), Z22
+	VFMADD231PS  Z22, Z20, Z12
+	VFMADD231PS  Z22, Z21, Z13
+	VBROADCASTSS (R9)(DI*1), Z22
+	VFMADD231PS  Z22, Z20, Z14
+	VFMADD231PS  Z22, Z21, Z15
+	VBROADCASTSS (R10), Z22
+	VFMADD231PS  Z22, Z20, Z16
+	VFMADD231PS  Z22, Z21, Z17
+	VBROADCASTSS (R10)(BX*1), Z22
+	VFMADD231PS  Z22, Z20, Z18
+	VFMADD231PS  Z22, Z21, Z19
+	ADDQ         SI, R8
+	ADDQ         SI, R9
+	ADDQ         SI, R10
+	VMOVUPS      (CX), Z20
+	VMOVUPS      64(CX), Z21
+	ADDQ         DX, CX
+	VBROADCASTSS (R8), Z22
+	VFMADD231PS  Z22, Z20, Z0
+	VFMADD231PS  Z22, Z21, Z1
+	VBROADCASTSS (R8)(BX*1), Z22
+	VFMADD231PS  Z22, Z20, Z2
+	VFMADD231PS  Z22, Z21, Z3
+	VBROADCASTSS (R8)(BX*2), Z22
+	VFMADD231PS  Z22, Z20, Z4
+	VFMADD231PS  Z22, Z21, Z5
+	VBROADCASTSS (R8)(DI*1), Z22
+	VFMADD231PS  Z22, Z20, Z6
+	VFMADD231PS  Z22, Z21, Z7
+	VBROADCASTSS (R9), Z22
+	VFMADD231PS  Z22, Z20, Z8
+	VFMADD231PS  Z22, Z21, Z9
+	VBROADCASTSS (R9)(BX*1), Z22
+	VFMADD231PS  Z22, Z20, Z10
+	VFMADD231PS  Z22, Z21, Z11
+	VBROADCASTSS (R9)(BX*2), Z22
+	VFMADD231PS  Z22, Z20, Z12
+	VFMADD231PS  Z22, Z21, Z13
+	VBROADCASTSS (R9)(DI*1), Z22
+	VFMADD231PS  Z22, Z20, Z14
+	VFMADD231PS  Z22, Z21, Z15
+	VBROADCASTSS (R10), Z22
+	VFMADD231PS  Z22, Z20, Z16
+	VFMADD231PS  Z22, Z21, Z17
+	VBROADCASTSS (R10)(BX*1), Z22
+	VFMADD231PS  Z22, Z20, Z18
+	VFMADD231PS  Z22, Z21, Z19
+	ADDQ         SI, R8
+	ADDQ         SI, R9
+	ADDQ         SI, R10
+	DECQ         R11
+	JNZ          wide_turn
+
+wide_rest:
+	ANDQ $0x03, AX
+	JZ   wide_summed
+
+wide_one:
+	VMOVUPS      (CX), Z20
+	VMOVUPS      64(CX), Z21
+	ADDQ         DX, CX
+	VBROADCASTSS (R8), Z22
+	VFMADD231PS  Z22, Z20, Z0
+	VFMADD231PS  Z22, Z21, Z1
+	VBROADCASTSS (R8)(BX*1), Z22
+	VFMADD231PS  Z22, Z20, Z2
+	VFMADD231PS  Z22, Z21, Z3
+	VBROADCASTSS (R8)(BX*2), Z22
+	VFMADD231PS  Z22, Z20, Z4
+	VFMADD231PS  Z22, Z21, Z5
+	VBROADCASTSS (R8)(DI*1), Z22
+	VFMADD231PS  Z22, Z20, Z6
+	VFMADD231PS  Z22, Z21, Z7
+	VBROADCASTSS (R9), Z22
+	VFMADD231PS  Z22, Z20, Z8
+	VFMADD231PS  Z22, Z21, Z9
+	VBROADCASTSS (R9)(BX*1), Z22
+	VFMADD231PS  Z22, Z20, Z10
+	VFMADD231PS  Z22, Z21, Z11
+	VBROADCASTSS (R9)(BX*2), Z22
+	VFMADD231PS  Z22, Z20, Z12
+	VFMADD231PS  Z22, Z21, Z13
+	VBROADCASTSS (R9)(DI*1), Z22
+	VFMADD231PS  Z22, Z20, Z14
+	VFMADD231PS  Z22, Z21, Z15
+	VBROADCASTSS (R10), Z22
+	VFMADD231PS  Z22, Z20, Z16
+	VFMADD231PS  Z22, Z21, Z17
+	VBROADCASTSS (R10)(BX*1), Z22
+	VFMADD231PS  Z22, Z20, Z18
+	VFMADD231PS  Z22, Z21, Z19
+	ADDQ         SI, R8
+	ADDQ         SI, R9
+	ADDQ         SI, R10
+	DECQ         AX
+	JNZ          wide_one
+
+wide_summed:
+	MOVQ      add+80(FP), AX
+	MOVQ      ldadd+88(FP), CX
+	TESTQ     AX, AX
+	JZ        wide_added
+	VMOVUPS   (AX), Z20
+	VADDPS    Z20, Z0, Z0
+	VMOVUPS.Z 64(AX), K1, Z20
+	VADDPS    Z20, Z1, Z1
+	ADDQ      CX, AX
+	VMOVUPS   (AX), Z20
+	VADDPS    Z20, Z2, Z2
+	VMOVUPS.Z 64(AX), K1, Z20
+	VADDPS    Z20, Z3, Z3
+	ADDQ      CX, AX
+	VMOVUPS   (AX), Z20
+	VADDPS    Z20, Z4, Z4
+	VMOVUPS.Z 64(AX), K1, Z20
+	VADDPS    Z20, Z5, Z5
+	ADDQ      CX, AX
+	VMOVUPS   (AX), Z20
+	VADDPS    Z20, Z6, Z6
+	VMOVUPS.Z 64(AX), K1, Z20
+	VADDPS    Z20, Z7, Z7
+	ADDQ      CX, AX
+	VMOVUPS   (AX), Z20
+	VADDPS    Z20, Z8, Z8
+	VMOVUPS.Z 64(AX), K1, Z20
+	VADDPS    Z20, Z9, Z9
+	ADDQ      CX, AX
+	VMOVUPS   (AX), Z20
+	VADDPS    Z20, Z10, Z10
+	VMOVUPS.Z 64(AX), K1, Z20
+	VADDPS    Z20, Z11, Z11
+	ADDQ      CX, AX
+	VMOVUPS   (AX), Z20
+	VADDPS    Z20, Z12, Z12
+	VMOVUPS.Z 64(AX), K1, Z20
+	VADDPS    Z20, Z13, Z13
+	ADDQ      CX, AX
+	VMOVUPS   (AX), Z20
+	VADDPS    Z20, Z14, Z14
+	VMOVUPS.Z 64(AX), K1, Z20
+	VADDPS    Z20, Z15, Z15
+	ADDQ      CX, AX
+	VMOVUPS   (AX), Z20
+	VADDPS    Z20, Z16, Z16
+	VMOVUPS.Z 64(AX), K1, Z20
+	VADDPS    Z20, Z17, Z17
+	ADDQ      CX, AX
+	VMOVUPS   (AX), Z20
+	VADDPS    Z20, Z18, Z18
+	VMOVUPS.Z 64(AX), K1, Z20
+	VADDPS    Z20, Z19, Z19
+
+wide_added:
+	MOVQ    c+56(FP), AX
+	MOVQ    ldc+64(FP), CX
 	VMOVUPS Z0, (AX)
-	VMOVUPS Z1, 64(AX)
+	VMOVUPS Z1, K1, 64(AX)
 	ADDQ    CX, AX
 	VMOVUPS Z2, (AX)
-	VMOVUPS Z3, 64(AX)
+	VMOVUPS Z3, K1, 64(AX)
 	ADDQ    CX, AX
 	VMOVUPS Z4, (AX)
-	VMOVUPS Z5, 64(AX)
+	VMOVUPS Z5, K1, 64(AX)
 	ADDQ    CX, AX
 	VMOVUPS Z6, (AX)
-	VMOVUPS Z7, 64(AX)
+	VMOVUPS Z7, K1, 64(AX)
 	ADDQ    CX, AX
 	VMOVUPS Z8, (AX)
-	VMOVUPS Z9, 64(AX)
+	VMOVUPS Z9, K1, 64(AX)
 	ADDQ    CX, AX
 	VMOVUPS Z10, (AX)
-	VMOVUPS Z11, 64(AX)
+	VMOVUPS Z11, K1, 64(AX)
 	ADDQ    CX, AX
 	VMOVUPS Z12, (AX)
-	VMOVUPS Z13, 64(AX)
+	VMOVUPS Z13, K1, 64(AX)
 	ADDQ    CX, AX
 	VMOVUPS Z14, (AX)
-	VMOVUPS Z15, 64(AX)
+	VMOVUPS Z15, K1, 64(AX)
 	ADDQ    CX, AX
 	VMOVUPS Z16, (AX)
-	VMOVUPS Z17, 64(AX)
+	VMOVUPS Z17, K1, 64(AX)
 	ADDQ    CX, AX
 	VMOVUPS Z18, (AX)
-	VMOVUPS Z19, 64(AX)
+	VMOVUPS Z19, K1, 64(AX)
+	VZEROUPPER
+	RET
+
+narrow:
+	MOVQ      cols+48(FP), AX
+	MOVQ      $0x00000010, CX
+	SUBQ      AX, CX
+	MOVQ      $0x0000ffff, AX
+	SHRQ      CL, AX
+	KMOVW     AX, K1
+	MOVQ      start+72(FP), AX
+	VXORPS    Z0, Z0, Z0
+	TESTQ     AX, AX
+	JZ        narrow_begun
+	VMOVUPS.Z (AX), K1, Z0
+
+narrow_begun:
+	VMOVAPS Z0, Z1
+	VMOVAPS Z0, Z2
+	VMOVAPS Z0, Z3
+	VMOVAPS Z0, Z4
+	VMOVAPS Z0, Z5
+	VMOVAPS Z0, Z6
+	VMOVAPS Z0, Z7
+	VMOVAPS Z0, Z8
+	VMOVAPS Z0, Z9
+	MOVQ    c+56(FP), AX
+	MOVQ    ldc+64(FP), CX
+	MOVQ    add+80(FP), DX
+	TESTQ   DX, DX
+	JZ      narrow_prefetch
+	MOVQ    DX, AX
+	MOVQ    ldadd+88(FP), CX
+
+narrow_prefetch:
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	MOVQ       k+0(FP), AX
+	MOVQ       b+32(FP), CX
+	MOVQ       ldb+40(FP), DX
+	MOVQ       row+16(FP), BX
+	MOVQ       col+24(FP), SI
+	LEAQ       (BX)(BX*2), DI
+	MOVQ       a+8(FP), R8
+	LEAQ       (R8)(BX*4), R9
+	LEAQ       (R9)(BX*4), R10
+	MOVQ       AX, R11
+	SHRQ       $0x02, R11
+	JZ         narrow_rest
+	PCALIGN    $0x40
+
+narrow_turn:
+	VMOVUPS      (CX), Z10
+	ADDQ         DX, CX
+	VBROADCASTSS (R8), Z11
+	VFMADD231PS  Z11, Z10, Z0
+	VBROADCASTSS (R8)(BX*1), Z11
+	VFMADD231PS  Z11, Z10, Z1
+	VBROADCASTSS (R8)(BX*2), Z11
+	VFMADD231PS  Z11, Z10, Z2
+	VBROADCASTSS (R8)(DI*1), Z11
+	VFMADD231PS  Z11, Z10, Z3
+	VBROADCASTSS (R9), Z11
+	VFMADD231PS  Z11, Z10, Z4
+	VBROADCASTSS (R9)(BX*1), Z11
+	VFMADD231PS  Z11, Z10, Z5
+	VBROADCASTSS (R9)(BX*2), Z11
+	VFMADD231PS  Z11, Z10, Z6
+	VBROADCASTSS (R9)(DI*1), Z11
+	VFMADD231PS  Z11, Z10, Z7
+	VBROADCASTSS (R10), Z11
+	VFMADD231PS  Z11, Z10, Z8
+	VBROADCASTSS (R10)(BX*1), Z11
+	VFMADD231PS  Z11, Z10, Z9
+	ADDQ         SI, R8
+	ADDQ         SI, R9
+	ADDQ         SI, R10
+	VMOVUPS      (CX), Z10
+	ADDQ         DX, CX
+	VBROADCASTSS (R8), Z11
+	VFMADD231PS  Z11, Z10, Z0
+	VBROADCASTSS (R8)(BX*1), Z11
+	VFMADD231PS  Z11, Z10, Z1
+	VBROADCASTSS (R8)(BX*2), Z11
+	VFMADD231PS  Z11, Z10, Z2
+	VBROADCASTSS (R8)(DI*1), Z11
+	VFMADD231PS  Z11, Z10, Z3
+	VBROADCASTSS (R9), Z11
+	VFMADD231PS  Z11, Z10, Z4
+	VBROADCASTSS (R9)(BX*1), Z11
+	VFMADD231PS  Z11, Z10, Z5
+	VBROADCASTSS (R9)(BX*2), Z11
+	VFMADD231PS  Z11, Z10, Z6
+	VBROADCASTSS (R9)(DI*1), Z11
+	VFMADD231PS  Z11, Z10, Z7
+	VBROADCASTSS (R10), Z11
+	VFMADD231PS  Z11, Z10, Z8
+	VBROADCASTSS (R10)(BX*1), Z11
+	VFMADD231PS  Z11, Z10, Z9
+	ADDQ         SI, R8
+	ADDQ         SI, R9
+	ADDQ         SI, R10
+	VMOVUPS      (CX), Z10
+	ADDQ         DX, CX
+	VBROADCASTSS (R8), Z11
+	VFMADD231PS  Z11, Z10, Z0
+	VBROADCASTSS (R8)(BX*1), Z11
+	VFMADD231PS  Z11, Z10, Z1
+	VBROADCASTSS (R8)(BX*2), Z11
+	VFMADD231PS  Z11, Z10, Z2
+	VBROADCASTSS (R8)(DI*1), Z11
+	VFMADD231PS  Z11, Z10, Z3
+	VBROADCASTSS (R9), Z11
+	VFMADD231PS  Z11, Z10, Z4
+	VBROADCASTSS (R9)(BX*1), Z11
+	VFMADD231PS  Z11, Z10, Z5
+	VBROADCASTSS (R9)(BX*2), Z11
+	VFMADD231PS  Z11, Z10, Z6
+	VBROADCASTSS (R9)(DI*1), Z11
+	VFMADD231PS  Z11, Z10, Z7
+	VBROADCASTSS (R10), Z11
+	VFMADD231PS  Z11, Z10, Z8
+	VBROADCASTSS (R10)(BX*1), Z11
+	VFMADD231PS  Z11, Z10, Z9
+	ADDQ         SI, R8
+	ADDQ         SI, R9
+	ADDQ         SI, R10
+	VMOVUPS      (CX), Z10
+	ADDQ         DX, CX
+	VBROADCASTSS (R8), Z11
+	VFMADD231PS  Z11, Z10, Z0
+	VBROADCASTSS (R8)(BX*1), Z11
+	VFMADD231PS  Z11, Z10, Z1
+	VBROADCASTSS (R8)(BX*2), Z11
+	VFMADD231PS  Z11, Z10, Z2
+	VBROADCASTSS (R8)(DI*1), Z11
+	VFMADD231PS  Z11, Z10, Z3
+	VBROADCASTSS (R9), Z11
+	VFMADD231PS  Z11, Z10, Z4
+	VBROADCASTSS (R9)(BX*1), Z11
+	VFMADD231PS  Z11, Z10, Z5
+	VBROADCASTSS (R9)(BX*2), Z11
+	VFMADD231PS  Z11, Z10, Z6
+	VBROADCASTSS (R9)(DI*1), Z11
+	VFMADD231PS  Z11, Z10, Z7
+	VBROADCASTSS (R10), Z11
+	VFMADD231PS  Z11, Z10, Z8
+	VBROADCASTSS (R10)(BX*1), Z11
+	VFMADD231PS  Z11, Z10, Z9
+	ADDQ         SI, R8
+	ADDQ         SI, R9
+	ADDQ         SI, R10
+	DECQ         R11
+	JNZ          narrow_turn
+
+narrow_rest:
+	ANDQ $0x03, AX
+	JZ   narrow_summed
+
+narrow_one:
+	VMOVUPS      (CX), Z10
+	ADDQ         DX, CX
+	VBROADCASTSS (R8), Z11
+	VFMADD231PS  Z11, Z10, Z0
+	VBROADCASTSS (R8)(BX*1), Z11
+	VFMADD231PS  Z11, Z10, Z1
+	VBROADCASTSS (R8)(BX*2), Z11
+	VFMADD231PS  Z11, Z10, Z2
+	VBROADCASTSS (R8)(DI*1), Z11
+	VFMADD231PS  Z11, Z10, Z3
+	VBROADCASTSS (R9), Z11
+	VFMADD231PS  Z11, Z10, Z4
+	VBROADCASTSS (R9)(BX*1), Z11
+	VFMADD231PS  Z11, Z10, Z5
+	VBROADCASTSS (R9)(BX*2), Z11
+	VFMADD231PS  Z11, Z10, Z6
+	VBROADCASTSS (R9)(DI*1), Z11
+	VFMADD231PS  Z11, Z10, Z7
+	VBROADCASTSS (R10), Z11
+	VFMADD231PS  Z11, Z10, Z8
+	VBROADCASTSS (R10)(BX*1), Z11
+	VFMADD231PS  Z11, Z10, Z9
+	ADDQ         SI, R8
+	ADDQ         SI, R9
+	ADDQ         SI, R10
+	DECQ         AX
+	JNZ          narrow_one
+
+narrow_summed:
+	MOVQ      add+80(FP), AX
+	MOVQ      ldadd+88(FP), CX
+	TESTQ     AX, AX
+	JZ        narrow_added
+	VMOVUPS.Z (AX), K1, Z10
+	VADDPS    Z10, Z0, Z0
+	ADDQ      CX, AX
+	VMOVUPS.Z (AX), K1, Z10
+	VADDPS    Z10, Z1, Z1
+	ADDQ      CX, AX
+	VMOVUPS.Z (AX), K1, Z10
+	VADDPS    Z10, Z2, Z2
+	ADDQ      CX, AX
+	VMOVUPS.Z (AX), K1, Z10
+	VADDPS    Z10, Z3, Z3
+	ADDQ      CX, AX
+	VMOVUPS.Z (AX), K1, Z10
+	VADDPS    Z10, Z4, Z4
+	ADDQ      CX, AX
+	VMOVUPS.Z (AX), K1, Z10
+	VADDPS    Z10, Z5, Z5
+	ADDQ      CX, AX
+	VMOVUPS.Z (AX), K1, Z10
+	VADDPS    Z10, Z6, Z6
+	ADDQ      CX, AX
+	VMOVUPS.Z (AX), K1, Z10
+	VADDPS    Z10, Z7, Z7
+	ADDQ      CX, AX
+	VMOVUPS.Z (AX), K1, Z10
+	VADDPS    Z10, Z8, Z8
+	ADDQ      CX, AX
+	VMOVUPS.Z (AX), K1, Z10
+	VADDPS    Z10, Z9, Z9
+
+narrow_added:
+	MOVQ    c+56(FP), AX
+	MOVQ    ldc+64(FP), CX
+	VMOVUPS Z0, K1, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Z1, K1, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Z2, K1, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Z3, K1, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Z4, K1, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Z5, K1, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Z6, K1, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Z7, K1, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Z8, K1, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Z9, K1, (AX)
+	VZEROUPPER
+	RET
+
+// func tile512x11(k int, a *float32, row int, col int, b *float32, ldb int, cols int, c *float32, ldc int, start *float32, add *float32, ldadd int)
+// Requires: AVX, AVX512DQ, AVX512F, MMX+
+TEXT ·tile512x11(SB), NOSPLIT, $0-96
+	MOVQ      cols+48(FP), AX
+	CMPQ      AX, $0x10
+	JLE       narrow
+	MOVQ      cols+48(FP), AX
+	MOVQ      $0x00000020, CX
+	SUBQ      AX, CX
+	MOVQ      $0x0000ffff, AX
+	SHRQ      CL, AX
+	KMOVW     AX, K1
+	MOVQ      start+72(FP), AX
+	VXORPS    Z0, Z0, Z0
+	VXORPS    Z1, Z1, Z1
+	TESTQ     AX, AX
+	JZ        wide_begun
+	VMOVUPS   (AX), Z0
+	VMOVUPS.Z 64(AX), K1, Z1
+
+wide_begun:
+	VMOVAPS Z0, Z2
+	VMOVAPS Z1, Z3
+	VMOVAPS Z0, Z4
+	VMOVAPS Z1, Z5
+	VMOVAPS Z0, Z6
+	VMOVAPS Z1, Z7
+	VMOVAPS Z0, Z8
+	VMOVAPS Z1, Z9
+	VMOVAPS Z0, Z10
+	VMOVAPS Z1, Z11
+	VMOVAPS Z0, Z12
+	VMOVAPS Z1, Z13
+	VMOVAPS Z0, Z14
+	VMOVAPS Z1, Z15
+	VMOVAPS Z0, Z16
+	VMOVAPS Z1, Z17
+	VMOVAPS Z0, Z18
+	VMOVAPS Z1, Z19
+	VMOVAPS Z0, Z20
+	VMOVAPS Z1, Z21
+	MOVQ    c+56(FP), AX
+	MOVQ    ldc+64(FP), CX
+	MOVQ    add+80(FP), DX
+	TESTQ   DX, DX
+	JZ      wide_prefetch
+	MOVQ    DX, AX
+	MOVQ    ldadd+88(FP), CX
+
+wide_prefetch:
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	MOVQ       k+0(FP), AX
+	MOVQ       b+32(FP), CX
+	MOVQ       ldb+40(FP), DX
+	MOVQ       row+16(FP), BX
+	MOVQ       col+24(FP), SI
+	LEAQ       (BX)(BX*2), DI
+	MOVQ       a+8(FP), R8
+	LEAQ       (R8)(BX*4), R9
+	LEAQ       (R9)(BX*4), R10
+	MOVQ       AX, R11
+	SHRQ       $0x02, R11
+	JZ         wide_rest
+	PCALIGN    $0x40
+
+wide_turn:
+	VMOVUPS      (CX), Z22
+	VMOVUPS      64(CX), Z23
+	ADDQ         DX, CX
+	VBROADCASTSS (R8), Z24
+	VFMADD231PS  Z24, Z22, Z0
+	VFMADD231PS  Z24, Z23, Z1
+	VBROADCASTSS (R8)(BX*1), Z24
+	VFMADD231PS  Z24, Z22, Z2
+	VFMADD231PS  Z24, Z23, Z3
+	VBROADCASTSS (R8)(BX*2), Z24
+	VFMADD231PS  Z24, Z22, Z4
+	VFMADD231PS  Z24, Z23, Z5
+	VBROADCASTSS (R8)(DI*1), Z24
+	VFMADD231PS  Z24, Z22, Z6
+	VFMADD231PS  Z24, Z23, Z7
+	VBROADCASTSS (R9), Z24
+	VFMADD231PS  Z24, Z22, Z8
+	VFMADD231PS  Z24, Z23, Z9
+	VBROADCASTSS (R9)(BX*1), Z24
+	VFMADD231PS  Z24, Z22, Z10
+	VFMADD231PS  Z24, Z23, Z11
+	VBROADCASTSS (R9)(BX*2), Z24
+	VFMADD231PS  Z24, Z22, Z12
+	VFMADD231PS  Z24, Z23, Z13
+	VBROADCASTSS (R9)(DI*1), Z24
+	VFMADD231PS  Z24, Z22, Z14
+	VFMADD231PS  Z24, Z23, Z15
+	VBROADCASTSS (R10), Z24
+	VFMADD231PS  Z24, Z22, Z16
+	VFMADD231PS  Z24, Z23, Z17
+	VBROADCASTSS (R10)(BX*1), Z24
+	VFMADD231PS  Z24, Z22, Z18
+	VFMADD231PS  Z24, Z23, Z19
+	VBROADCASTSS (R10)(BX*2), Z24
+	VFMADD231PS  Z24, Z22, Z20
+	VFMADD231PS  Z24, Z23, Z21
+	ADDQ         SI, R8
+	ADDQ         SI, R9
+	ADDQ         SI, R10
+	VMOVUPS      (CX), Z22
+	VMOVUPS      64(CX), Z23
+	ADDQ         DX, CX
+	VBROADCASTSS (R8), Z24
+	VFMADD231PS  Z24, Z22, Z0
+	VFMADD231PS  Z24, Z23, Z1
+	VBROADCASTSS (R8)(BX*1), Z24
+	VFMADD231PS  Z24, Z22, Z2
+	VFMADD231PS  Z24, Z23, Z3
+	VBROADCASTSS (R8)(BX*2), Z24
+	VFMADD231PS  Z24, Z22, Z4
+	VFMADD231PS  Z24, Z23, Z5
+	VBROADCASTSS (R8)(DI*1), Z24
+	VFMADD231PS  Z24, Z22, Z6
+	VFMADD231PS  Z24, Z23, Z7
+	VBROADCASTSS (R9), Z24
+	VFMADD231PS  Z24, Z22, Z8
+	VFMADD231PS  Z24, Z23, Z9
+	VBROADCASTSS (R9)(BX*1), Z24
+	VFMADD231PS  Z24, Z22, Z10
+	VFMADD231PS  Z24, Z23, Z11
+	VBROADCASTSS (R9)(BX*2), Z24
+	VFMADD231PS  Z24, Z22, Z12
+	VFMADD231PS  Z24, Z23, Z13
+	VBROADCASTSS (R9)(DI*1), Z24
+	VFMADD231PS  Z24, Z22, Z14
+	VFMADD231PS  Z24, Z23, Z15
+	VBROADCASTSS (R10), Z24
+	VFMADD231PS  Z24, Z22, Z16
+	VFMADD231PS  Z24, Z23, Z17
+	VBROADCASTSS (R10)(BX*1), Z24
+	VFMADD231PS  Z24, Z22, Z18
+	VFMADD231PS  Z24, Z23, Z19
+	VBROADCASTSS (R10)(BX*2), Z24
+	VFMADD231PS  Z24, Z22, Z20
+	VFMADD231PS  Z24, Z23, Z21
+	ADDQ         SI, R8
+	ADDQ         SI, R9
+	ADDQ         SI, R10
+	VMOVUPS      (CX), Z22
+	VMOVUPS      64(CX), Z23
+	ADDQ         DX, CX
+	VBROADCASTSS (R8), Z24
+	VFMADD231PS  Z24, Z22, Z0
+	VFMADD231PS  Z24, Z23, Z1
+	VBROADCASTSS (R8)(BX*1), Z24
+	VFMADD231PS  Z24, Z22, Z2
+	VFMADD231PS  Z24, Z23, Z3
+	VBROADCASTSS (R8)(BX*2), Z24
+	VFMADD231PS  Z24, Z22, Z4
+	VFMADD231PS  Z24, Z23, Z5
+	VBROADCASTSS (R8)(DI*1), Z24
+	VFMADD231PS  Z24, Z22, Z6
+	VFMADD231PS  Z24, Z23, Z7
+	VBROADCASTSS (R9), Z24
+	VFMADD231PS  Z24, Z22, Z8
+	VFMADD231PS  Z24, Z23, Z9
+	VBROADCASTSS (R9)(BX*1), Z24
+	VFMADD231PS  Z24, Z22, Z10
+	VFMADD231PS  Z24, Z23, Z11
+	VBROADCASTSS (R9)(BX*2), Z24
+	VFMADD231PS  Z24, Z22, Z12
+	VFMADD231PS  Z24, Z23, Z13
+	VBROADCASTSS (R9)(DI*1), Z24
+	VFMADD231PS  Z24, Z22, Z14
+	VFMADD231PS  Z24, Z23, Z15
+	VBROADCASTSS (R10), Z24
+	VFMADD231PS  Z24, Z22, Z16
+	VFMADD231PS  Z24, Z23, Z17
+	VBROADCASTSS (R10)(BX*1), Z24
+	VFMADD231PS  Z24, Z22, Z18
+	VFMADD231PS  Z24, Z23, Z19
+	VBROADCASTSS (R10)(BX*2), Z24
+	VFMADD231PS  Z24, Z22, Z20
+	VFMADD231PS  Z24, Z23, Z21
+	ADDQ         SI, R8
+	ADDQ         SI, R9
+	ADDQ         SI, R10
+	VMOVUPS      (CX), Z22
+	VMOVUPS      64(CX), Z23
+	ADDQ         DX, CX
+	VBROADCASTSS (R8), Z24
+	VFMADD231PS  Z24, Z22, Z0
+	VFMADD231PS  Z24, Z23, Z1
+	VBROADCASTSS (R8)(BX*1), Z24
+	VFMADD231PS  Z24, Z22, Z2
+	VFMADD231PS  Z24, Z23, Z3
+	VBROADCASTSS (R8)(BX*2), Z24
+	VFMADD231PS  Z24, Z22, Z4
+	VFMADD231PS  Z24, Z23, Z5
+	VBROADCASTSS (R8)(DI*1), Z24
+	VFMADD231PS  Z24, Z22, Z6
+	VFMADD231PS  Z24, Z23, Z7
+	VBROADCASTSS (R9), Z24
+	VFMADD231PS  Z24, Z22, Z8
+	VFMADD231PS  Z24, Z23, Z9
+	VBROADCASTSS (R9)(BX*1), Z24
+	VFMADD231PS  Z24, Z22, Z10
+	VFMADD231PS  Z24, Z23, Z11
+	VBROADCASTSS (R9)(BX*2), Z24
+	VFMADD231PS  Z24, Z22, Z12
+	VFMADD231PS  Z24, Z23, Z13
+	VBROADCASTSS (R9)(DI*1), Z24
+	VFMADD231PS  Z24, Z22, Z14
+	VFMADD231PS  Z24, Z23, Z15
+	VBROADCASTSS (R10), Z24
+	VFMADD231PS  Z24, Z22, Z16
+	VFMADD231PS  Z24, Z23, Z17
+	VBROADCASTSS (R10)(BX*1), Z24
+	VFMADD231PS  Z24, Z22, Z18
+	VFMADD231PS  Z24, Z23, Z19
+	VBROADCASTSS (R10)(BX*2), Z24
+	VFMADD231PS  Z24, Z22, Z20
+	VFMADD231PS  Z24, Z23, Z21
+	ADDQ         SI, R8
+	ADDQ         SI, R9
+	ADDQ         SI, R10
+	DECQ         R11
+	JNZ          wide_turn
+
+wide_rest:
+	ANDQ $0x03, AX
+	JZ   wide_summed
+
+wide_one:
+	VMOVUPS      (CX), Z22
+	VMOVUPS      64(CX), Z23
+	ADDQ         DX, CX
+	VBROADCASTSS (R8), Z24
+	VFMADD231PS  Z24, Z22, Z0
+	VFMADD231PS  Z24, Z23, Z1
+	VBROADCASTSS (R8)(BX*1), Z24
+	VFMADD231PS  Z24, Z22, Z2
+	VFMADD231PS  Z24, Z23, Z3
+	VBROADCASTSS (R8)(BX*2), Z24
+	VFMADD231PS  Z24, Z22, Z4
+	VFMADD231PS  Z24, Z23, Z5
+	VBROADCASTSS (R8)(DI*1), Z24
+	VFMADD231PS  Z24, Z22, Z6
+	VFMADD231PS  Z24, Z23, Z7
+	VBROADCASTSS (R9), Z24
+	VFMADD231PS  Z24, Z22, Z8
+	VFMADD231PS  Z24, Z23, Z9
+	VBROADCASTSS (R9)(BX*1), Z24
+	VFMADD231PS  Z24, Z22, Z10
+	VFMADD231PS  Z24, Z23, Z11
+	VBROADCASTSS (R9)(BX*2), Z24
+	VFMADD231PS  Z24, Z22, Z12
+	VFMADD231PS  Z24, Z23, Z13
+	VBROADCASTSS (R9)(DI*1), Z24
+	VFMADD231PS  Z24, Z22, Z14
+	VFMADD231PS  Z24, Z23, Z15
+	VBROADCASTSS (R10), Z24
+	VFMADD231PS  Z24, Z22, Z16
+	VFMADD231PS  Z24, Z23, Z17
+	VBROADCASTSS (R10)(BX*1), Z24
+	VFMADD231PS  Z24, Z22, Z18
+	VFMADD231PS  Z24, Z23, Z19
+	VBROADCASTSS (R10)(BX*2), Z24
+	VFMADD231PS  Z24, Z22, Z20
+	VFMADD231PS  Z24, Z23, Z21
+	ADDQ         SI, R8
+	ADDQ         SI, R9
+	ADDQ         SI, R10
+	DECQ         AX
+	JNZ          wide_one
+
+wide_summed:
+	MOVQ      add+80(FP), AX
+	MOVQ      ldadd+88(FP), CX
+	TESTQ     AX, AX
+	JZ        wide_added
+	VMOVUPS   (AX), Z22
+	VADDPS    Z22, Z0, Z0
+	VMOVUPS.Z 64(AX), K1, Z22
+	VADDPS    Z22, Z1, Z1
+	ADDQ      CX, AX
+	VMOVUPS   (AX), Z22
+	VADDPS    Z22, Z2, Z2
+	VMOVUPS.Z 64(AX), K1, Z22
+	VADDPS    Z22, Z3, Z3
+	ADDQ      CX, AX
+	VMOVUPS   (AX), Z22
+	VADDPS    Z22, Z4, Z4
+	VMOVUPS.Z 64(AX), K1, Z22
+	VADDPS    Z22, Z5, Z5
+	ADDQ      CX, AX
+	VMOVUPS   (AX), Z22
+	VADDPS    Z22, Z6, Z6
+	VMOVUPS.Z 64(AX), K1, Z22
+	VADDPS    Z22, Z7, Z7
+	ADDQ      CX, AX
+	VMOVUPS   (AX), Z22
+	VADDPS    Z22, Z8, Z8
+	VMOVUPS.Z 64(AX), K1, Z22
+	VADDPS    Z22, Z9, Z9
+	ADDQ      CX, AX
+	VMOVUPS   (AX), Z22
+	VADDPS    Z22, Z10, Z10
+	VMOVUPS.Z 64(AX), K1, Z22
+	VADDPS    Z22, Z11, Z11
+	ADDQ      CX, AX
+	VMOVUPS   (AX), Z22
+	VADDPS    Z22, Z12, Z12
+	VMOVUPS.Z 64(AX), K1, Z22
+	VADDPS    Z22, Z13, Z13
+	ADDQ      CX, AX
+	VMOVUPS   (AX), Z22
+	VADDPS    Z22, Z14, Z14
+	VMOVUPS.Z 64(AX), K1, Z22
+	VADDPS    Z22, Z15, Z15
+	ADDQ      CX, AX
+	VMOVUPS   (AX), Z22
+	VADDPS    Z22, Z16, Z16
+	VMOVUPS.Z 64(AX), K1, Z22
+	VADDPS    Z22, Z17, Z17
+	ADDQ      CX, AX
+	VMOVUPS   (AX), Z22
+	VADDPS    Z22, Z18, Z18
+	VMOVUPS.Z 64(AX), K1, Z22
+	VADDPS    Z22, Z19, Z19
+	ADDQ      CX, AX
+	VMOVUPS   (AX), Z22
+	VADDPS    Z22, Z20, Z20
+	VMOVUPS.Z 64(AX), K1, Z22
+	VADDPS    Z22, Z21, Z21
+
+wide_added:
+	MOVQ    c+56(FP), AX
+	MOVQ    ldc+64(FP), CX
+	VMOVUPS Z0, (AX)
+	VMOVUPS Z1, K1, 64(AX)
+	ADDQ    CX, AX
+	VMOVUPS Z2, (AX)
+	VMOVUPS Z3, K1, 64(AX)
+	ADDQ    CX, AX
+	VMOVUPS Z4, (AX)
+	VMOVUPS Z5, K1, 64(AX)
+	ADDQ    CX, AX
+	VMOVUPS Z6, (AX)
+	VMOVUPS Z7, K1, 64(AX)
+	ADDQ    CX, AX
+	VMOVUPS Z8, (AX)
+	VMOVUPS Z9, K1, 64(AX)
+	ADDQ    CX, AX
+	VMOVUPS Z10, (AX)
+	VMOVUPS Z11, K1, 64(AX)
+	ADDQ    CX, AX
+	VMOVUPS Z12, (AX)
+	VMOVUPS Z13, K1, 64(AX)
+	ADDQ    CX, AX
+	VMOVUPS Z14, (AX)
+	VMOVUPS Z15, K1, 64(AX)
+	ADDQ    CX, AX
+	VMOVUPS Z16, (AX)
+	VMOVUPS Z17, K1, 64(AX)
+	ADDQ    CX, AX
+	VMOVUPS Z18, (AX)
+	VMOVUPS Z19, K1, 64(AX)
 	ADDQ    CX, AX
 	VMOVUPS Z20, (AX)
-	VMOVUPS Z21, 64(AX)
+	VMOVUPS Z21, K1, 64(AX)
+	VZEROUPPER
+	RET
+
+narrow:
+	MOVQ      cols+48(FP), AX
+	MOVQ      $0x00000010, CX
+	SUBQ      AX, CX
+	MOVQ      $0x0000ffff, AX
+	SHRQ      CL, AX
+	KMOVW     AX, K1
+	MOVQ      start+72(FP), AX
+	VXORPS    Z0, Z0, Z0
+	TESTQ     AX, AX
+	JZ        narrow_begun
+	VMOVUPS.Z (AX), K1, Z0
+
+narrow_begun:
+	VMOVAPS Z0, Z1
+	VMOVAPS Z0, Z2
+	VMOVAPS Z0, Z3
+	VMOVAPS Z0, Z4
+	VMOVAPS Z0, Z5
+	VMOVAPS Z0, Z6
+	VMOVAPS Z0, Z7
+	VMOVAPS Z0, Z8
+	VMOVAPS Z0, Z9
+	VMOVAPS Z0, Z10
+	MOVQ    c+56(FP), AX
+	MOVQ    ldc+64(FP), CX
+	MOVQ    add+80(FP), DX
+	TESTQ   DX, DX
+	JZ      narrow_prefetch
+	MOVQ    DX, AX
+	MOVQ    ldadd+88(FP), CX
+
+narrow_prefetch:
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	MOVQ       k+0(FP), AX
+	MOVQ       b+32(FP), CX
+	MOVQ       ldb+40(FP), DX
+	MOVQ       row+16(FP), BX
+	MOVQ       col+24(FP), SI
+	LEAQ       (BX)(BX*2), DI
+	MOVQ       a+8(FP), R8
+	LEAQ       (R8)(BX*4), R9
+	LEAQ       (R9)(BX*4), R10
+	MOVQ       AX, R11
+	SHRQ       $0x02, R11
+	JZ         narrow_rest
+	PCALIGN    $0x40
+
+narrow_turn:
+	VMOVUPS      (CX), Z11
+	ADDQ         DX, CX
+	VBROADCASTSS (R8), Z12
+	VFMADD231PS  Z12, Z11, Z0
+	VBROADCASTSS (R8)(BX*1), Z12
+	VFMADD231PS  Z12, Z11, Z1
+	VBROADCASTSS (R8)(BX*2), Z12
+	VFMADD231PS  Z12, Z11, Z2
+	VBROADCASTSS (R8)(DI*1), Z12
+	VFMADD231PS  Z12, Z11, Z3
+	VBROADCASTSS (R9), Z12
+	VFMADD231PS  Z12, Z11, Z4
+	VBROADCASTSS (R9)(BX*1), Z12
+	VFMADD231PS  Z12, Z11, Z5
+	VBROADCASTSS (R9)(BX*2), Z12
+	VFMADD231PS  Z12, Z11, Z6
+	VBROADCASTSS (R9)(DI*1), Z12
+	VFMADD231PS  Z12, Z11, Z7
+	VBROADCASTSS (R10), Z12
+	VFMADD231PS  Z12, Z11, Z8
+	VBROADCASTSS (R10)(BX*1), Z12
+	VFMADD231PS  Z12, Z11, Z9
+	VBROADCASTSS (R10)(BX*2), Z12
+	VFMADD231PS  Z12, Z11, Z10
+	ADDQ         SI, R8
+	ADDQ         SI, R9
+	ADDQ         SI, R10
+	VMOVUPS      (CX), Z11
+	ADDQ         DX, CX
+	VBROADCASTSS (R8), Z12
+	VFMADD231PS  Z12, Z11, Z0
+	VBROADCASTSS (R8)(BX*1), Z12
+	VFMADD231PS  Z12, Z11, Z1
+	VBROADCASTSS (R8)(BX*2), Z12
+	VFMADD231PS  Z12, Z11, Z2
+	VBROADCASTSS (R8)(DI*1), Z12
+	VFMADD231PS  Z12, Z11, Z3
+	VBROADCASTSS (R9), Z12
+	VFMADD231PS  Z12, Z11, Z4
+	VBROADCASTSS (R9)(BX*1), Z12
+	VFMADD231PS  Z12, Z11, Z5
+	VBROADCASTSS (R9)(BX*2), Z12
+	VFMADD231PS  Z12, Z11, Z6
+	VBROADCASTSS (R9)(DI*1), Z12
+	VFMADD231PS  Z12, Z11, Z7
+	VBROADCASTSS (R10), Z12
+	VFMADD231PS  Z12, Z11, Z8
+	VBROADCASTSS (R10)(BX*1), Z12
+	VFMADD231PS  Z12, Z11, Z9
+	VBROADCASTSS (R10)(BX*2), Z12
+	VFMADD231PS  Z12, Z11, Z10
+	ADDQ         SI, R8
+	ADDQ         SI, R9
+	ADDQ         SI, R10
+	VMOVUPS      (CX), Z11
+	ADDQ         DX, CX
+	VBROADCASTSS (R8), Z12
+	VFMADD231PS  Z12, Z11, Z0
+	VBROADCASTSS (R8)(BX*1), Z12
+	VFMADD231PS  Z12, Z11, Z1
+	VBROADCASTSS (R8)(BX*2), Z12
+	VFMADD231PS  Z12, Z11, Z2
+	VBROADCASTSS (R8)(DI*1), Z12
+	VFMADD231PS  Z12, Z11, Z3
+	VBROADCASTSS (R9), Z12
+	VFMADD231PS  Z12, Z11, Z4
+	VBROADCASTSS (R9)(BX*1), Z12
+	VFMADD231PS  Z12, Z11, Z5
+	VBROADCASTSS (R9)(BX*2), Z12
+	VFMADD231PS  Z12, Z11, Z6
+	VBROADCASTSS (R9)(DI*1), Z12
+	VFMADD231PS  Z12, Z11, Z7
+	VBROADCASTSS (R10), Z12
+	VFMADD231PS  Z12, Z11, Z8
+	VBROADCASTSS (R10)(BX*1), Z12
+	VFMADD231PS  Z12, Z11, Z9
+	VBROADCASTSS (R10)(BX*2), Z12
+	VFMADD231PS  Z12, Z11, Z10
+	ADDQ         SI, R8
+	ADDQ         SI, R9
+	ADDQ         SI, R10
+	VMOVUPS      (CX), Z11
+	ADDQ         DX, CX
+	VBROADCASTSS (R8), Z12
+	VFMADD231PS  Z12, Z11, Z0
+	VBROADCASTSS (R8)(BX*1), Z12
+	VFMADD231PS  Z12, Z11, Z1
+	VBROADCASTSS (R8)(BX*2), Z12
+	VFMADD231PS  Z12, Z11, Z2
+	VBROADCASTSS (R8)(DI*1), Z12
+	VFMADD231PS  Z12, Z11, Z3
+	VBROADCASTSS (R9), Z12
+	VFMADD231PS  Z12, Z11, Z4
+	VBROADCASTSS (R9)(BX*1), Z12
+	VFMADD231PS  Z12, Z11, Z5
+	VBROADCASTSS (R9)(BX*2), Z12
+	VFMADD231PS  Z12, Z11, Z6
+	VBROADCASTSS (R9)(DI*1), Z12
+	VFMADD231PS  Z12, Z11, Z7
+	VBROADCASTSS (R10), Z12
+	VFMADD231PS  Z12, Z11, Z8
+	VBROADCASTSS (R10)(BX*1), Z12
+	VFMADD231PS  Z12, Z11, Z9
+	VBROADCASTSS (R10)(BX*2), Z12
+	VFMADD231PS  Z12, Z11, Z10
+	ADDQ         SI, R8
+	ADDQ         SI, R9
+	ADDQ         SI, R10
+	DECQ         R11
+	JNZ          narrow_turn
+
+narrow_rest:
+	ANDQ $0x03, AX
+	JZ   narrow_summed
+
+narrow_one:
+	VMOVUPS      (CX), Z11
+	ADDQ         DX, CX
+	VBROADCASTSS (R8), Z12
+	VFMADD231PS  Z12, Z11, Z0
+	VBROADCASTSS (R8)(BX*1), Z12
+	VFMADD231PS  Z12, Z11, Z1
+	VBROADCASTSS (R8)(BX*2), Z12
+	VFMADD231PS  Z12, Z11, Z2
+	VBROADCASTSS (R8)(DI*1), Z12
+	VFMADD231PS  Z12, Z11, Z3
+	VBROADCASTSS (R9), Z12
+	VFMADD231PS  Z12, Z11, Z4
+	VBROADCASTSS (R9)(BX*1), Z12
+	VFMADD231PS  Z12, Z11, Z5
+	VBROADCASTSS (R9)(BX*2), Z12
+	VFMADD231PS  Z12, Z11, Z6
+	VBROADCASTSS (R9)(DI*1), Z12
+	VFMADD231PS  Z12, Z11, Z7
+	VBROADCASTSS (R10), Z12
+	VFMADD231PS  Z12, Z11, Z8
+	VBROADCASTSS (R10)(BX*1), Z12
+	VFMADD231PS  Z12, Z11, Z9
+	VBROADCASTSS (R10)(BX*2), Z12
+	VFMADD231PS  Z12, Z11, Z10
+	ADDQ         SI, R8
+	ADDQ         SI, R9
+	ADDQ         SI, R10
+	DECQ         AX
+	JNZ          narrow_one
+
+narrow_summed:
+	MOVQ      add+80(FP), AX
+	MOVQ      ldadd+88(FP), CX
+	TESTQ     AX, AX
+	JZ        narrow_added
+	VMOVUPS.Z (AX), K1, Z11
+	VADDPS    Z11, Z0, Z0
+	ADDQ      CX, AX
+	VMOVUPS.Z (AX), K1, Z11
+	VADDPS    Z11, Z1, Z1
+	ADDQ      CX, AX
+	VMOVUPS.Z (AX), K1, Z11
+	VADDPS    Z11, Z2, Z2
+	ADDQ      CX, AX
+	VMOVUPS.Z (AX), K1, Z11
+	VADDPS    Z11, Z3, Z3
+	ADDQ      CX, AX
+	VMOVUPS.Z (AX), K1, Z11
+	VADDPS    Z11, Z4, Z4
+	ADDQ      CX, AX
+	VMOVUPS.Z (AX), K1, Z11
+	VADDPS    Z11, Z5, Z5
+	ADDQ      CX, AX
+	VMOVUPS.Z (AX), K1, Z11
+	VADDPS    Z11, Z6, Z6
+	ADDQ      CX, AX
+	VMOVUPS.Z (AX), K1, Z11
+	VADDPS    Z11, Z7, Z7
+	ADDQ      CX, AX
+	VMOVUPS.Z (AX), K1, Z11
+	VADDPS    Z11, Z8, Z8
+	ADDQ      CX, AX
+	VMOVUPS.Z (AX), K1, Z11
+	VADDPS    Z11, Z9, Z9
+	ADDQ      CX, AX
+	VMOVUPS.Z (AX), K1, Z11
+	VADDPS    Z11, Z10, Z10
+
+narrow_added:
+	MOVQ    c+56(FP), AX
+	MOVQ    ldc+64(FP), CX
+	VMOVUPS Z0, K1, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Z1, K1, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Z2, K1, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Z3, K1, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Z4, K1, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Z5, K1, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Z6, K1, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Z7, K1, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Z8, K1, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Z9, K1, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Z10, K1, (AX)
+	VZEROUPPER
+	RET
+
+// func tile512x12(k int, a *float32, row int, col int, b *float32, ldb int, cols int, c *float32, ldc int, start *float32, add *float32, ldadd int)
+// Requires: AVX, AVX512DQ, AVX512F, MMX+
+TEXT ·tile512x12(SB), NOSPLIT, $0-96
+	MOVQ      cols+48(FP), AX
+	CMPQ      AX, $0x10
+	JLE       narrow
+	MOVQ      cols+48(FP), AX
+	MOVQ      $0x00000020, CX
+	SUBQ      AX, CX
+	MOVQ      $0x0000ffff, AX
+	SHRQ      CL, AX
+	KMOVW     AX, K1
+	MOVQ      start+72(FP), AX
+	VXORPS    Z0, Z0, Z0
+	VXORPS    Z1, Z1, Z1
+	TESTQ     AX, AX
+	JZ        wide_begun
+	VMOVUPS   (AX), Z0
+	VMOVUPS.Z 64(AX), K1, Z1
+
+wide_begun:
+	VMOVAPS Z0, Z2
+	VMOVAPS Z1, Z3
+	VMOVAPS Z0, Z4
+	VMOVAPS Z1, Z5
+	VMOVAPS Z0, Z6
+	VMOVAPS Z1, Z7
+	VMOVAPS Z0, Z8
+	VMOVAPS Z1, Z9
+	VMOVAPS Z0, Z10
+	VMOVAPS Z1, Z11
+	VMOVAPS Z0, Z12
+	VMOVAPS Z1, Z13
+	VMOVAPS Z0, Z14
+	VMOVAPS Z1, Z15
+	VMOVAPS Z0, Z16
+	VMOVAPS Z1, Z17
+	VMOVAPS Z0, Z18
+	VMOVAPS Z1, Z19
+	VMOVAPS Z0, Z20
+	VMOVAPS Z1, Z21
+	VMOVAPS Z0, Z22
+	VMOVAPS Z1, Z23
+	MOVQ    c+56(FP), AX
+	MOVQ    ldc+64(FP), CX
+	MOVQ    add+80(FP), DX
+	TESTQ   DX, DX
+	JZ      wide_prefetch
+	MOVQ    DX, AX
+	MOVQ    ldadd+88(FP), CX
+
+wide_prefetch:
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	MOVQ       k+0(FP), AX
+	MOVQ       b+32(FP), CX
+	MOVQ       ldb+40(FP), DX
+	MOVQ       row+16(FP), BX
+	MOVQ       col+24(FP), SI
+	LEAQ       (BX)(BX*2), DI
+	MOVQ       a+8(FP), R8
+	LEAQ       (R8)(BX*4), R9
+	LEAQ       (R9)(BX*4), R10
+	MOVQ       AX, R11
+	SHRQ       $0x02, R11
+	JZ         wide_rest
+	PCALIGN    $0x40
+
+wide_turn:
+	VMOVUPS      (CX), Z24
+	VMOVUPS      64(CX), Z25
+	ADDQ         DX, CX
+	VBROADCASTSS (R8), Z26
+	VFMADD231PS  Z26, Z24, Z0
+	VFMADD231PS  Z26, Z25, Z1
+	VBROADCASTSS (R8)(BX*1), Z26
+	VFMADD231PS  Z26, Z24, Z2
+	VFMADD231PS  Z26, Z25, Z3
+	VBROADCASTSS (R8)(BX*2), Z26
+	VFMADD231PS  Z26, Z24, Z4
+	VFMADD231PS  Z26, Z25, Z5
+	VBROADCASTSS (R8)(DI*1), Z26
+	VFMADD231PS  Z26, Z24, Z6
+	VFMADD231PS  Z26, Z25, Z7
+	VBROADCASTSS (R9), Z26
+	VFMADD231PS  Z26, Z24, Z8
+	VFMADD231PS  Z26, Z25, Z9
+	VBROADCASTSS (R9)(BX*1), Z26
+	VFMADD231PS  Z26, Z24, Z10
+	VFMADD231PS  Z26, Z25, Z11
+	VBROADCASTSS (R9)(BX*2), Z26
+	VFMADD231PS  Z26, Z24, Z12
+	VFMADD231PS  Z26, Z25, Z13
+	VBROADCASTSS (R9)(DI*1), Z26
+	VFMADD231PS  Z26, Z24, Z14
+	VFMADD231PS  Z26, Z25, Z15
+	VBROADCASTSS (R10), Z26
+	VFMADD231PS  Z26, Z24, Z16
+	VFMADD231PS  Z26, Z25, Z17
+	VBROADCASTSS (R10)(BX*1), Z26
+	VFMADD231PS  Z26, Z24, Z18
+	VFMADD231PS  Z26, Z25, Z19
+	VBROADCASTSS (R10)(BX*2), Z26
+	VFMADD231PS  Z26, Z24, Z20
+	VFMADD231PS  Z26, Z25, Z21
+	VBROADCASTSS (R10)(DI*1), Z26
+	VFMADD231PS  Z26, Z24, Z22
+	VFMADD231PS  Z26, Z25, Z23
+	ADDQ         SI, R8
+	ADDQ         SI, R9
+	ADDQ         SI, R10
+	VMOVUPS      (CX), Z24
+	VMOVUPS      64(CX), Z25
+	ADDQ         DX, CX
+	VBROADCASTSS (R8), Z26
+	VFMADD231PS  Z26, Z24, Z0
+	VFMADD231PS  Z26, Z25, Z1
+	VBROADCASTSS (R8)(BX*1), Z26
+	VFMADD231PS  Z26, Z24, Z2
+	VFMADD231PS  Z26, Z25, Z3
+	VBROADCASTSS (R8)(BX*2), Z26
+	VFMADD231PS  Z26, Z24, Z4
+	VFMADD231PS  Z26, Z25, Z5
+	VBROADCASTSS (R8)(DI*1), Z26
+	VFMADD231PS  Z26, Z24, Z6
+	VFMADD231PS  Z26, Z25, Z7
+	VBROADCASTSS (R9), Z26
+	VFMADD231PS  Z26, Z24, Z8
+	VFMADD231PS  Z26, Z25, Z9
+	VBROADCASTSS (R9)(BX*1), Z26
+	VFMADD231PS  Z26, Z24, Z10
+	VFMADD231PS  Z26, Z25, Z11
+	VBROADCASTSS (R9)(BX*2), Z26
+	VFMADD231PS  Z26, Z24, Z12
+	VFMADD231PS  Z26, Z25, Z13
+	VBROADCASTSS (R9)(DI*1), Z26
+	VFMADD231PS  Z26, Z24, Z14
+	VFMADD231PS  Z26, Z25, Z15
+	VBROADCASTSS (R10), Z26
+	VFMADD231PS  Z26, Z24, Z16
+	VFMADD231PS  Z26, Z25, Z17
+	VBROADCASTSS (R10)(BX*1), Z26
+	VFMADD231PS  Z26, Z24, Z18
+	VFMADD231PS  Z26, Z25, Z19
+	VBROADCASTSS (R10)(BX*2), Z26
+	VFMADD231PS  Z26, Z24, Z20
+	VFMADD231PS  Z26, Z25, Z21
+	VBROADCASTSS (R10)(DI*1), Z26
+	VFMADD231PS  Z26, Z24, Z22
+	VFMADD231PS  Z26, Z25, Z23
+	ADDQ         SI, R8
+	ADDQ         SI, R9
+	ADDQ         SI, R10
+	VMOVUPS      (CX), Z24
+	VMOVUPS      64(CX), Z25
+	ADDQ         DX, CX
+	VBROADCASTSS (R8), Z26
+	VFMADD231PS  Z26, Z24, Z0
+	VFMADD231PS  Z26, Z25, Z1
+	VBROADCASTSS (R8)(BX*1), Z26
+	VFMADD231PS  Z26, Z24, Z2
+	VFMADD231PS  Z26, Z25, Z3
+	VBROADCASTSS (R8)(BX*2), Z26
+	VFMADD231PS  Z26, Z24, Z4
+	VFMADD231PS  Z26, Z25, Z5
+	VBROADCASTSS (R8)(DI*1), Z26
+	VFMADD231PS  Z26, Z24, Z6
+	VFMADD231PS  Z26, Z25, Z7
+	VBROADCASTSS (R9), Z26
+	VFMADD231PS  Z26, Z24, Z8
+	VFMADD231PS  Z26, Z25, Z9
+	VBROADCASTSS (R9)(BX*1), Z26
+	VFMADD231PS  Z26, Z24, Z10
+	VFMADD231PS  Z26, Z25, Z11
+	VBROADCASTSS (R9)(BX*2), Z26
+	VFMADD231PS  Z26, Z24, Z12
+	VFMADD231PS  Z26, Z25, Z13
+	VBROADCASTSS (R9)(DI*1), Z26
+	VFMADD231PS  Z26, Z24, Z14
+	VFMADD231PS  Z26, Z25, Z15
+	VBROADCASTSS (R10), Z26
+	VFMADD231PS  Z26, Z24, Z16
+	VFMADD231PS  Z26, Z25, Z17
+	VBROADCASTSS (R10)(BX*1), Z26
+	VFMADD231PS  Z26, Z24, Z18
+	VFMADD231PS  Z26, Z25, Z19
+	VBROADCASTSS (R10)(BX*2), Z26
+	VFMADD231PS  Z26, Z24, Z20
+	VFMADD231PS  Z26, Z25, Z21
+	VBROADCASTSS (R10)(DI*1), Z26
+	VFMADD231PS  Z26, Z24, Z22
+	VFMADD231PS  Z26, Z25, Z23
+	ADDQ         SI, R8
+	ADDQ         SI, R9
+	ADDQ         SI, R10
+	VMOVUPS      (CX), Z24
+	VMOVUPS      64(CX), Z25
+	ADDQ         DX, CX
+	VBROADCASTSS (R8), Z26
+	VFMADD231PS  Z26, Z24, Z0
+	VFMADD231PS  Z26, Z25, Z1
+	VBROADCASTSS (R8)(BX*1), Z26
+	VFMADD231PS  Z26, Z24, Z2
+	VFMADD231PS  Z26, Z25, Z3
+	VBROADCASTSS (R8)(BX*2), Z26
+	VFMADD231PS  Z26, Z24, Z4
+	VFMADD231PS  Z26, Z25, Z5
+	VBROADCASTSS (R8)(DI*1), Z26
+	VFMADD231PS  Z26, Z24, Z6
+	VFMADD231PS  Z26, Z25, Z7
+	VBROADCASTSS (R9), Z26
+	VFMADD231PS  Z26, Z24, Z8
+	VFMADD231PS  Z26, Z25, Z9
+	VBROADCASTSS (R9)(BX*1), Z26
+	VFMADD231PS  Z26, Z24, Z10
+	VFMADD231PS  Z26, Z25, Z11
+	VBROADCASTSS (R9)(BX*2), Z26
+	VFMADD231PS  Z26, Z24, Z12
+	VFMADD231PS  Z26, Z25, Z13
+	VBROADCASTSS (R9)(DI*1), Z26
+	VFMADD231PS  Z26, Z24, Z14
+	VFMADD231PS  Z26, Z25, Z15
+	VBROADCASTSS (R10), Z26
+	VFMADD231PS  Z26, Z24, Z16
+	VFMADD231PS  Z26, Z25, Z17
+	VBROADCASTSS (R10)(BX*1), Z26
+	VFMADD231PS  Z26, Z24, Z18
+	VFMADD231PS  Z26, Z25, Z19
+	VBROADCASTSS (R10)(BX*2), Z26
+	VFMADD231PS  Z26, Z24, Z20
+	VFMADD231PS  Z26, Z25, Z21
+	VBROADCASTSS (R10)(DI*1), Z26
+	VFMADD231PS  Z26, Z24, Z22
+	VFMADD231PS  Z26, Z25, Z23
+	ADDQ         SI, R8
+	ADDQ         SI, R9
+	ADDQ         SI, R10
+	DECQ         R11
+	JNZ          wide_turn
+
+wide_rest:
+	ANDQ $0x03, AX
+	JZ   wide_summed
+
+wide_one:
+	VMOVUPS      (CX), Z24
+	VMOVUPS      64(CX), Z25
+	ADDQ         DX, CX
+	VBROADCASTSS (R8), Z26
+	VFMADD231PS  Z26, Z24, Z0
+	VFMADD231PS  Z26, Z25, Z1
+	VBROADCASTSS (R8)(BX*1), Z26
+	VFMADD231PS  Z26, Z24, Z2
+	VFMADD231PS  Z26, Z25, Z3
+	VBROADCASTSS (R8)(BX*2), Z26
+	VFMADD231PS  Z26, Z24, Z4
+	VFMADD231PS  Z26, Z25, Z5
+	VBROADCASTSS (R8)(DI*1), Z26
+	VFMADD231PS  Z26, Z24, Z6
+	VFMADD231PS  Z26, Z25, Z7
+	VBROADCASTSS (R9), Z26
+	VFMADD231PS  Z26, Z24, Z8
+	VFMADD231PS  Z26, Z25, Z9
+	VBROADCASTSS (R9)(BX*1), Z26
+	VFMADD231PS  Z26, Z24, Z10
+	VFMADD231PS  Z26, Z25, Z11
+	VBROADCASTSS (R9)(BX*2), Z26
+	VFMADD231PS  Z26, Z24, Z12
+	VFMADD231PS  Z26, Z25, Z13
+	VBROADCASTSS (R9)(DI*1), Z26
+	VFMADD231PS  Z26, Z24, Z14
+	VFMADD231PS  Z26, Z25, Z15
+	VBROADCASTSS (R10), Z26
+	VFMADD231PS  Z26, Z24, Z16
+	VFMADD231PS  Z26, Z25, Z17
+	VBROADCASTSS (R10)(BX*1), Z26
+	VFMADD231PS  Z26, Z24, Z18
+	VFMADD231PS  Z26, Z25, Z19
+	VBROADCASTSS (R10)(BX*2), Z26
+	VFMADD231PS  Z26, Z24, Z20
+	VFMADD231PS  Z26, Z25, Z21
+	VBROADCASTSS (R10)(DI*1), Z26
+	VFMADD231PS  Z26, Z24, Z22
+	VFMADD231PS  Z26, Z25, Z23
+	ADDQ         SI, R8
+	ADDQ         SI, R9
+	ADDQ         SI, R10
+	DECQ         AX
+	JNZ          wide_one
+
+wide_summed:
+	MOVQ      add+80(FP), AX
+	MOVQ      ldadd+88(FP), CX
+	TESTQ     AX, AX
+	JZ        wide_added
+	VMOVUPS   (AX), Z24
+	VADDPS    Z24, Z0, Z0
+	VMOVUPS.Z 64(AX), K1, Z24
+	VADDPS    Z24, Z1, Z1
+	ADDQ      CX, AX
+	VMOVUPS   (AX), Z24
+	VADDPS    Z24, Z2, Z2
+	VMOVUPS.Z 64(AX), K1, Z24
+	VADDPS    Z24, Z3, Z3
+	ADDQ      CX, AX
+	VMOVUPS   (AX), Z24
+	VADDPS    Z24, Z4, Z4
+	VMOVUPS.Z 64(AX), K1, Z24
+	VADDPS    Z24, Z5, Z5
+	ADDQ      CX, AX
+	VMOVUPS   (AX), Z24
+	VADDPS    Z24, Z6, Z6
+	VMOVUPS.Z 64(AX), K1, Z24
+	VADDPS    Z24, Z7, Z7
+	ADDQ      CX, AX
+	VMOVUPS   (AX), Z24
+	VADDPS    Z24, Z8, Z8
+	VMOVUPS.Z 64(AX), K1, Z24
+	VADDPS    Z24, Z9, Z9
+	ADDQ      CX, AX
+	VMOVUPS   (AX), Z24
+	VADDPS    Z24, Z10, Z10
+	VMOVUPS.Z 64(AX), K1, Z24
+	VADDPS    Z24, Z11, Z11
+	ADDQ      CX, AX
+	VMOVUPS   (AX), Z24
+	VADDPS    Z24, Z12, Z12
+	VMOVUPS.Z 64(AX), K1, Z24
+	VADDPS    Z24, Z13, Z13
+	ADDQ      CX, AX
+	VMOVUPS   (AX), Z24
+	VADDPS    Z24, Z14, Z14
+	VMOVUPS.Z 64(AX), K1, Z24
+	VADDPS    Z24, Z15, Z15
+	ADDQ      CX, AX
+	VMOVUPS   (AX), Z24
+	VADDPS    Z24, Z16, Z16
+	VMOVUPS.Z 64(AX), K1, Z24
+	VADDPS    Z24, Z17, Z17
+	ADDQ      CX, AX
+	VMOVUPS   (AX), Z24
+	VADDPS    Z24, Z18, Z18
+	VMOVUPS.Z 64(AX), K1, Z24
+	VADDPS    Z24, Z19, Z19
+	ADDQ      CX, AX
+	VMOVUPS   (AX), Z24
+	VADDPS    Z24, Z20, Z20
+	VMOVUPS.Z 64(AX), K1, Z24
+	VADDPS    Z24, Z21, Z21
+	ADDQ      CX, AX
+	VMOVUPS   (AX), Z24
+	VADDPS    Z24, Z22, Z22
+	VMOVUPS.Z 64(AX), K1, Z24
+	VADDPS    Z24, Z23, Z23
+
+wide_added:
+	MOVQ    c+56(FP), AX
+	MOVQ    ldc+64(FP), CX
+	VMOVUPS Z0, (AX)
+	VMOVUPS Z1, K1, 64(AX)
+	ADDQ    CX, AX
+	VMOVUPS Z2, (AX)
+	VMOVUPS Z3, K1, 64(AX)
+	ADDQ    CX, AX
+	VMOVUPS Z4, (AX)
+	VMOVUPS Z5, K1, 64(AX)
+	ADDQ    CX, AX
+	VMOVUPS Z6, (AX)
+	VMOVUPS Z7, K1, 64(AX)
+	ADDQ    CX, AX
+	VMOVUPS Z8, (AX)
+	VMOVUPS Z9, K1, 64(AX)
+	ADDQ    CX, AX
+	VMOVUPS Z10, (AX)
+	VMOVUPS Z11, K1, 64(AX)
+	ADDQ    CX, AX
+	VMOVUPS Z12, (AX)
+	VMOVUPS Z13, K1, 64(AX)
+	ADDQ    CX, AX
+	VMOVUPS Z14, (AX)
+	VMOVUPS Z15, K1, 64(AX)
+	ADDQ    CX, AX
+	VMOVUPS Z16, (AX)
+	VMOVUPS Z17, K1, 64(AX)
+	ADDQ    CX, AX
+	VMOVUPS Z18, (AX)
+	VMOVUPS Z19, K1, 64(AX)
+	ADDQ    CX, AX
+	VMOVUPS Z20, (AX)
+	VMOVUPS Z21, K1, 64(AX)
 	ADDQ    CX, AX
 	VMOVUPS Z22, (AX)
-	VMOVUPS Z23, 64(AX)
+	VMOVUPS Z23, K1, 64(AX)
+	VZEROUPPER
+	RET
+
+narrow:
+	MOVQ      cols+48(FP), AX
+	MOVQ      $0x00000010, CX
+	SUBQ      AX, CX
+	MOVQ      $0x0000ffff, AX
+	SHRQ      CL, AX
+	KMOVW     AX, K1
+	MOVQ      start+72(FP), AX
+	VXORPS    Z0, Z0, Z0
+	TESTQ     AX, AX
+	JZ        narrow_begun
+	VMOVUPS.Z (AX), K1, Z0
+
+narrow_begun:
+	VMOVAPS Z0, Z1
+	VMOVAPS Z0, Z2
+	VMOVAPS Z0, Z3
+	VMOVAPS Z0, Z4
+	VMOVAPS Z0, Z5
+	VMOVAPS Z0, Z6
+	VMOVAPS Z0, Z7
+	VMOVAPS Z0, Z8
+	VMOVAPS Z0, Z9
+	VMOVAPS Z0, Z10
+	VMOVAPS Z0, Z11
+	MOVQ    c+56(FP), AX
+	MOVQ    ldc+64(FP), CX
+	MOVQ    add+80(FP), DX
+	TESTQ   DX, DX
+	JZ      narrow_prefetch
+	MOVQ    DX, AX
+	MOVQ    ldadd+88(FP), CX
+
+narrow_prefetch:
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	MOVQ       k+0(FP), AX
+	MOVQ       b+32(FP), CX
+	MOVQ       ldb+40(FP), DX
+	MOVQ       row+16(FP), BX
+	MOVQ       col+24(FP), SI
+	LEAQ       (BX)(BX*2), DI
+	MOVQ       a+8(FP), R8
+	LEAQ       (R8)(BX*4), R9
+	LEAQ       (R9)(BX*4), R10
+	MOVQ       AX, R11
+	SHRQ       $0x02, R11
+	JZ         narrow_rest
+	PCALIGN    $0x40
+
+narrow_turn:
+	VMOVUPS      (CX), Z12
+	ADDQ         DX, CX
+	VBROADCASTSS (R8), Z13
+	VFMADD231PS  Z13, Z12, Z0
+	VBROADCASTSS (R8)(BX*1), Z13
+	VFMADD231PS  Z13, Z12, Z1
+	VBROADCASTSS (R8)(BX*2), Z13
+	VFMADD231PS  Z13, Z12, Z2
+	VBROADCASTSS (R8)(DI*1), Z13
+	VFMADD231PS  Z13, Z12, Z3
+	VBROADCASTSS (R9), Z13
+	VFMADD231PS  Z13, Z12, Z4
+	VBROADCASTSS (R9)(BX*1), Z13
+	VFMADD231PS  Z13, Z12, Z5
+	VBROADCASTSS (R9)(BX*2), Z13
+	VFMADD231PS  Z13, Z12, Z6
+	VBROADCASTSS (R9)(DI*1), Z13
+	VFMADD231PS  Z13, Z12, Z7
+	VBROADCASTSS (R10), Z13
+	VFMADD231PS  Z13, Z12, Z8
+	VBROADCASTSS (R10)(BX*1), Z13
+	VFMADD231PS  Z13, Z12, Z9
+	VBROADCASTSS (R10)(BX*2), Z13
+	VFMADD231PS  Z13, Z12, Z10
+	VBROADCASTSS (R10)(DI*1), Z13
+	VFMADD231PS  Z13, Z12, Z11
+	ADDQ         SI, R8
+	ADDQ         SI, R9
+	ADDQ         SI, R10
+	VMOVUPS      (CX), Z12
+	ADDQ         DX, CX
+	VBROADCASTSS (R8), Z13
+	VFMADD231PS  Z13, Z12, Z0
+	VBROADCASTSS (R8)(BX*1), Z13
+	VFMADD231PS  Z13, Z12, Z1
+	VBROADCASTSS (R8)(BX*2), Z13
+	VFMADD231PS  Z13, Z12, Z2
+	VBROADCASTSS (R8)(DI*1), Z13
+	VFMADD231PS  Z13, Z12, Z3
+	VBROADCASTSS (R9), Z13
+	VFMADD231PS  Z13, Z12, Z4
+	VBROADCASTSS (R9)(BX*1), Z13
+	VFMADD231PS  Z13, Z12, Z5
+	VBROADCASTSS (R9)(BX*2), Z13
+	VFMADD231PS  Z13, Z12, Z6
+	VBROADCASTSS (R9)(DI*1), Z13
+	VFMADD231PS  Z13, Z12, Z7
+	VBROADCASTSS (R10), Z13
+	VFMADD231PS  Z13, Z12, Z8
+	VBROADCASTSS (R10)(BX*1), Z13
+	VFMADD231PS  Z13, Z12, Z9
+	VBROADCASTSS (R10)(BX*2), Z13
+	VFMADD231PS  Z13, Z12, Z10
+	VBROADCASTSS (R10)(DI*1), Z13
+	VFMADD231PS  Z13, Z12, Z11
+	ADDQ         SI, R8
+	ADDQ         SI, R9
+	ADDQ         SI, R10
+	VMOVUPS      (CX), Z12
+	ADDQ         DX, CX
+	VBROADCASTSS (R8), Z13
+	VFMADD231PS  Z13, Z12, Z0
+	VBROADCASTSS (R8)(BX*1), Z13
+	VFMADD231PS  Z13, Z12, Z1
+	VBROADCASTSS (R8)(BX*2), Z13
+	VFMADD231PS  Z13, Z12, Z2
+	VBROADCASTSS (R8)(DI*1), Z13
+	VFMADD231PS  Z13, Z12, Z3
+	VBROADCASTSS (R9), Z13
+	VFMADD231PS  Z13, Z12, Z4
+	VBROADCASTSS (R9)(BX*1), Z13
+	VFMADD231PS  Z13, Z12, Z5
+	VBROADCASTSS (R9)(BX*2), Z13
+	VFMADD231PS  Z13, Z12, Z6
+	VBROADCASTSS (R9)(DI*1), Z13
+	VFMADD231PS  Z13, Z12, Z7
+	VBROADCASTSS (R10), Z13
+	VFMADD231PS  Z13, Z12, Z8
+	VBROADCASTSS (R10)(BX*1), Z13
+	VFMADD231PS  Z13, Z12, Z9
+	VBROADCASTSS (R10)(BX*2), Z13
+	VFMADD231PS  Z13, Z12, Z10
+	VBROADCASTSS (R10)(DI*1), Z13
+	VFMADD231PS  Z13, Z12, Z11
+	ADDQ         SI, R8
+	ADDQ         SI, R9
+	ADDQ         SI, R10
+	VMOVUPS      (CX), Z12
+	ADDQ         DX, CX
+	VBROADCASTSS (R8), Z13
+	VFMADD231PS  Z13, Z12, Z0
+	VBROADCASTSS (R8)(BX*1), Z13
+	VFMADD231PS  Z13, Z12, Z1
+	VBROADCASTSS (R8)(BX*2), Z13
+	VFMADD231PS  Z13, Z12, Z2
+	VBROADCASTSS (R8)(DI*1), Z13
+	VFMADD231PS  Z13, Z12, Z3
+	VBROADCASTSS (R9), Z13
+	VFMADD231PS  Z13, Z12, Z4
+	VBROADCASTSS (R9)(BX*1), Z13
+	VFMADD231PS  Z13, Z12, Z5
+	VBROADCASTSS (R9)(BX*2), Z13
+	VFMADD231PS  Z13, Z12, Z6
+	VBROADCASTSS (R9)(DI*1), Z13
+	VFMADD231PS  Z13, Z12, Z7
+	VBROADCASTSS (R10), Z13
+	VFMADD231PS  Z13, Z12, Z8
+	VBROADCASTSS (R10)(BX*1), Z13
+	VFMADD231PS  Z13, Z12, Z9
+	VBROADCASTSS (R10)(BX*2), Z13
+	VFMADD231PS  Z13, Z12, Z10
+	VBROADCASTSS (R10)(DI*1), Z13
+	VFMADD231PS  Z13, Z12, Z11
+	ADDQ         SI, R8
+	ADDQ         SI, R9
+	ADDQ         SI, R10
+	DECQ         R11
+	JNZ          narrow_turn
+
+narrow_rest:
+	ANDQ $0x03, AX
+	JZ   narrow_summed
+
+narrow_one:
+	VMOVUPS      (CX), Z12
+	ADDQ         DX, CX
+	VBROADCASTSS (R8), Z13
+	VFMADD231PS  Z13, Z12, Z0
+	VBROADCASTSS (R8)(BX*1), Z13
+	VFMADD231PS  Z13, Z12, Z1
+	VBROADCASTSS (R8)(BX*2), Z13
+	VFMADD231PS  Z13, Z12, Z2
+	VBROADCASTSS (R8)(DI*1), Z13
+	VFMADD231PS  Z13, Z12, Z3
+	VBROADCASTSS (R9), Z13
+	VFMADD231PS  Z13, Z12, Z4
+	VBROADCASTSS (R9)(BX*1), Z13
+	VFMADD231PS  Z13, Z12, Z5
+	VBROADCASTSS (R9)(BX*2), Z13
+	VFMADD231PS  Z13, Z12, Z6
+	VBROADCASTSS (R9)(DI*1), Z13
+	VFMADD231PS  Z13, Z12, Z7
+	VBROADCASTSS (R10), Z13
+	VFMADD231PS  Z13, Z12, Z8
+	VBROADCASTSS (R10)(BX*1), Z13
+	VFMADD231PS  Z13, Z12, Z9
+	VBROADCASTSS (R10)(BX*2), Z13
+	VFMADD231PS  Z13, Z12, Z10
+	VBROADCASTSS (R10)(DI*1), Z13
+	VFMADD231PS  Z13, Z12, Z11
+	ADDQ         SI, R8
+	ADDQ         SI, R9
+	ADDQ         SI, R10
+	DECQ         AX
+	JNZ          narrow_one
+
+narrow_summed:
+	MOVQ      add+80(FP), AX
+	MOVQ      ldadd+88(FP), CX
+	TESTQ     AX, AX
+	JZ        narrow_added
+	VMOVUPS.Z (AX), K1, Z12
+	VADDPS    Z12, Z0, Z0
+	ADDQ      CX, AX
+	VMOVUPS.Z (AX), K1, Z12
+	VADDPS    Z12, Z1, Z1
+	ADDQ      CX, AX
+	VMOVUPS.Z (AX), K1, Z12
+	VADDPS    Z12, Z2, Z2
+	ADDQ      CX, AX
+	VMOVUPS.Z (AX), K1, Z12
+	VADDPS    Z12, Z3, Z3
+	ADDQ      CX, AX
+	VMOVUPS.Z (AX), K1, Z12
+	VADDPS    Z12, Z4, Z4
+	ADDQ      CX, AX
+	VMOVUPS.Z (AX), K1, Z12
+	VADDPS    Z12, Z5, Z5
+	ADDQ      CX, AX
+	VMOVUPS.Z (AX), K1, Z12
+	VADDPS    Z12, Z6, Z6
+	ADDQ      CX, AX
+	VMOVUPS.Z (AX), K1, Z12
+	VADDPS    Z12, Z7, Z7
+	ADDQ      CX, AX
+	VMOVUPS.Z (AX), K1, Z12
+	VADDPS    Z12, Z8, Z8
+	ADDQ      CX, AX
+	VMOVUPS.Z (AX), K1, Z12
+	VADDPS    Z12, Z9, Z9
+	ADDQ      CX, AX
+	VMOVUPS.Z (AX), K1, Z12
+	VADDPS    Z12, Z10, Z10
+	ADDQ      CX, AX
+	VMOVUPS.Z (AX), K1, Z12
+	VADDPS    Z12, Z11, Z11
+
+narrow_added:
+	MOVQ    c+56(FP), AX
+	MOVQ    ldc+64(FP), CX
+	VMOVUPS Z0, K1, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Z1, K1, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Z2, K1, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Z3, K1, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Z4, K1, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Z5, K1, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Z6, K1, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Z7, K1, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Z8, K1, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Z9, K1, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Z10, K1, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Z11, K1, (AX)
+	VZEROUPPER
+	RET
+
+// func tile512x13(k int, a *float32, row int, col int, b *float32, ldb int, cols int, c *float32, ldc int, start *float32, add *float32, ldadd int)
+// Requires: AVX, AVX512DQ, AVX512F, MMX+
+TEXT ·tile512x13(SB), NOSPLIT, $0-96
+	MOVQ      cols+48(FP), AX
+	CMPQ      AX, $0x10
+	JLE       narrow
+	MOVQ      cols+48(FP), AX
+	MOVQ      $0x00000020, CX
+	SUBQ      AX, CX
+	MOVQ      $0x0000ffff, AX
+	SHRQ      CL, AX
+	KMOVW     AX, K1
+	MOVQ      start+72(FP), AX
+	VXORPS    Z0, Z0, Z0
+	VXORPS    Z1, Z1, Z1
+	TESTQ     AX, AX
+	JZ        wide_begun
+	VMOVUPS   (AX), Z0
+	VMOVUPS.Z 64(AX), K1, Z1
+
+wide_begun:
+	VMOVAPS Z0, Z2
+	VMOVAPS Z1, Z3
+	VMOVAPS Z0, Z4
+	VMOVAPS Z1, Z5
+	VMOVAPS Z0, Z6
+	VMOVAPS Z1, Z7
+	VMOVAPS Z0, Z8
+	VMOVAPS Z1, Z9
+	VMOVAPS Z0, Z10
+	VMOVAPS Z1, Z11
+	VMOVAPS Z0, Z12
+	VMOVAPS Z1, Z13
+	VMOVAPS Z0, Z14
+	VMOVAPS Z1, Z15
+	VMOVAPS Z0, Z16
+	VMOVAPS Z1, Z17
+	VMOVAPS Z0, Z18
+	VMOVAPS Z1, Z19
+	VMOVAPS Z0, Z20
+	VMOVAPS Z1, Z21
+	VMOVAPS Z0, Z22
+	VMOVAPS Z1, Z23
+	VMOVAPS Z0, Z24
+	VMOVAPS Z1, Z25
+	MOVQ    c+56(FP), AX
+	MOVQ    ldc+64(FP), CX
+	MOVQ    add+80(FP), DX
+	TESTQ   DX, DX
+	JZ      wide_prefetch
+	MOVQ    DX, AX
+	MOVQ    ldadd+88(FP), CX
+
+wide_prefetch:
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	MOVQ       k+0(FP), AX
+	MOVQ       b+32(FP), CX
+	MOVQ       ldb+40(FP), DX
+	MOVQ       row+16(FP), BX
+	MOVQ       col+24(FP), SI
+	LEAQ       (BX)(BX*2), DI
+	MOVQ       a+8(FP), R8
+	LEAQ       (R8)(BX*4), R9
+	LEAQ       (R9)(BX*4), R10
+	LEAQ       (R10)(BX*4), R11
+	MOVQ       AX, R12
+	SHRQ       $0x02, R12
+	JZ         wide_rest
+	PCALIGN    $0x40
+
+wide_turn:
+	VMOVUPS      (CX), Z26
+	VMOVUPS      64(CX), Z27
+	ADDQ         DX, CX
+	VBROADCASTSS (R8), Z28
+	VFMADD231PS  Z28, Z26, Z0
+	VFMADD231PS  Z28, Z27, Z1
+	VBROADCASTSS (R8)(BX*1), Z28
+	VFMADD231PS  Z28, Z26, Z2
+	VFMADD231PS  Z28, Z27, Z3
+	VBROADCASTSS (R8)(BX*2), Z28
+	VFMADD231PS  Z28, Z26, Z4
+	VFMADD231PS  Z28, Z27, Z5
+	VBROADCASTSS (R8)(DI*1), Z28
+	VFMADD231PS  Z28, Z26, Z6
+	VFMADD231PS  Z28, Z27, Z7
+	VBROADCASTSS (R9), Z28
+	VFMADD231PS  Z28, Z26, Z8
+	VFMADD231PS  Z28, Z27, Z9
+	VBROADCASTSS (R9)(BX*1), Z28
+	VFMADD231PS  Z28, Z26, Z10
+	VFMADD231PS  Z28, Z27, Z11
+	VBROADCASTSS (R9)(BX*2), Z28
+	VFMADD231PS  Z28, Z26, Z12
+	VFMADD231PS  Z28, Z27, Z13
+	VBROADCASTSS (R9)(DI*1), Z28
+	VFMADD231PS  Z28, Z26, Z14
+	VFMADD231PS  Z28, Z27, Z15
+	VBROADCASTSS (R10), Z28
+	VFMADD231PS  Z28, Z26, Z16
+	VFMADD231PS  Z28, Z27, Z17
+	VBROADCASTSS (R10)(BX*1), Z28
+	VFMADD231PS  Z28, Z26, Z18
+	VFMADD231PS  Z28, Z27, Z19
+	VBROADCASTSS (R10)(BX*2), Z28
+	VFMADD231PS  Z28, Z26, Z20
+	VFMADD231PS  Z28, Z27, Z21
+	VBROADCASTSS (R10)(DI*1), Z28
+	VFMADD231PS  Z28, Z26, Z22
+	VFMADD231PS  Z28, Z27, Z23
+	VBROADCASTSS (R11), Z28
+	VFMADD231PS  Z28, Z26, Z24
+	VFMADD231PS  Z28, Z27, Z25
+	ADDQ         SI, R8
+	ADDQ         SI, R9
+	ADDQ         SI, R10
+	ADDQ         SI, R11
+	VMOVUPS      (CX), Z26
+	VMOVUPS      64(CX), Z27
+	ADDQ         DX, CX
+	VBROADCASTSS (R8), Z28
+	VFMADD231PS  Z28, Z26, Z0
+	VFMADD231PS  Z28, Z27, Z1
+	VBROADCASTSS (R8)(BX*1), Z28
+	VFMADD231PS  Z28, Z26, Z2
+	VFMADD231PS  Z28, Z27, Z3
+	VBROADCASTSS (R8)(BX*2), Z28
+	VFMADD231PS  Z28, Z26, Z4
+	VFMADD231PS  Z28, Z27, Z5
+	VBROADCASTSS (R8)(DI*1), Z28
+	VFMADD231PS  Z28, Z26, Z6
+	VFMADD231PS  Z28, Z27, Z7
+	VBROADCASTSS (R9), Z28
+	VFMADD231PS  Z28, Z26, Z8
+	VFMADD231PS  Z28, Z27, Z9
+	VBROADCASTSS (R9)(BX*1), Z28
+	VFMADD231PS  Z28, Z26, Z10
+	VFMADD231PS  Z28, Z27, Z11
+	VBROADCASTSS (R9)(BX*2), Z28
+	VFMADD231PS  Z28, Z26, Z12
+	VFMADD231PS  Z28, Z27, Z13
+	VBROADCASTSS (R9)(DI*1), Z28
+	VFMADD231PS  Z28, Z26, Z14
+	VFMADD231PS  Z28, Z27, Z15
+	VBROADCASTSS (R10), Z28
+	VFMADD231PS  Z28, Z26, Z16
+	VFMADD231PS  Z28, Z27, Z17
+	VBROADCASTSS (R10)(BX*1), Z28
+	VFMADD231PS  Z28, Z26, Z18
+	VFMADD231PS  Z28, Z27, Z19
+	VBROADCASTSS (R10)(BX*2), Z28
+	VFMADD231PS  Z28, Z26, Z20
+	VFMADD231PS  Z28, Z27, Z21
+	VBROADCASTSS (R10)(DI*1), Z28
+	VFMADD231PS  Z28, Z26, Z22
+	VFMADD231PS  Z28, Z27, Z23
+	VBROADCASTSS (R11), Z28
+	VFMADD231PS  Z28, Z26, Z24
+	VFMADD231PS  Z28, Z27, Z25
+	ADDQ         SI, R8
+	ADDQ         SI, R9
+	ADDQ         SI, R10
+	ADDQ         SI, R11
+	VMOVUPS      (CX), Z26
+	VMOVUPS      64(CX), Z27
+	ADDQ         DX, CX
+	VBROADCASTSS (R8), Z28
+	VFMADD231PS  Z28, Z26, Z0
+	VFMADD231PS  Z28, Z27, Z1
+	VBROADCASTSS (R8)(BX*1), Z28
+	VFMADD231PS  Z28, Z26, Z2
+	VFMADD231PS  Z28, Z27, Z3
+	VBROADCASTSS (R8)(BX*2), Z28
+	VFMADD231PS  Z28, Z26, Z4
+	VFMADD231PS  Z28, Z27, Z5
+	VBROADCASTSS (R8)(DI*1), Z28
+	VFMADD231PS  Z28, Z26, Z6
+	VFMADD231PS  Z28, Z27, Z7
+	VBROADCASTSS (R9), Z28
+	VFMADD231PS  Z28, Z26, Z8
+	VFMADD231PS  Z28, Z27, Z9
+	VBROADCASTSS (R9)(BX*1), Z28
+	VFMADD231PS  Z28, Z26, Z10
+	VFMADD231PS  Z28, Z27, Z11
+	VBROADCASTSS (R9)(BX*2), Z28
+	VFMADD231PS  Z28, Z26, Z12
+	VFMADD231PS  Z28, Z27, Z13
+	VBROADCASTSS (R9)(DI*1), Z28
+	VFMADD231PS  Z28, Z26, Z14
+	VFMADD231PS  Z28, Z27, Z15
+	VBROADCASTSS (R10), Z28
+	VFMADD231PS  Z28, Z26, Z16
+	VFMADD231PS  Z28, Z27, Z17
+	VBROADCASTSS (R10)(BX*1), Z28
+	VFMADD231PS  Z28, Z26, Z18
+	VFMADD231PS  Z28, Z27, Z19
+	VBROADCASTSS (R10)(BX*2), Z28
+	VFMADD231PS  Z28, Z26, Z20
+	VFMADD231PS  Z28, Z27, Z21
+	VBROADCASTSS (R10)(DI*1), Z28
+	VFMADD231PS  Z28, Z26, Z22
+	VFMADD231PS  Z28, Z27, Z23
+	VBROADCASTSS (R11), Z28
+	VFMADD231PS  Z28, Z26, Z24
+	VFMADD231PS  Z28, Z27, Z25
+	ADDQ         SI, R8
+	ADDQ         SI, R9
+	ADDQ         SI, R10
+	ADDQ         SI, R11
+	VMOVUPS      (CX), Z26
+	VMOVUPS      64(CX), Z27
+	ADDQ         DX, CX
+	VBROADCASTSS (R8), Z28
+	VFMADD231PS  Z28, Z26, Z0
+	VFMADD231PS  Z28, Z27, Z1
+	VBROADCASTSS (R8)(BX*1), Z28
+	VFMADD231PS  Z28, Z26, Z2
+	VFMADD231PS  Z28, Z27, Z3
+	VBROADCASTSS (R8)(BX*2), Z28
+	VFMADD231PS  Z28, Z26, Z4
+	VFMADD231PS  Z28, Z27, Z5
+	VBROADCASTSS (R8)(DI*1), Z28
+	VFMADD231PS  Z28, Z26, Z6
+	VFMADD231PS  Z28, Z27, Z7
+	VBROADCASTSS (R9), Z28
+	VFMADD231PS  Z28, Z26, Z8
+	VFMADD231PS  Z28, Z27, Z9
+	VBROADCASTSS (R9)(BX*1), Z28
+	VFMADD231PS  Z28, Z26, Z10
+	VFMADD231PS  Z28, Z27, Z11
+	VBROADCASTSS (R9)(BX*2), Z28
+	VFMADD231PS  Z28, Z26, Z12
+	VFMADD231PS  Z28, Z27, Z13
+	VBROADCASTSS (R9)(DI*1), Z28
+	VFMADD231PS  Z28, Z26, Z14
+	VFMADD231PS  Z28, Z27, Z15
+	VBROADCASTSS (R10), Z28
+	VFMADD231PS  Z28, Z26, Z16
+	VFMADD231PS  Z28, Z27, Z17
+	VBROADCASTSS (R10)(BX*1), Z28
+	VFMADD231PS  Z28, Z26, Z18
+	VFMADD231PS  Z28, Z27, Z19
+	VBROADCASTSS (R10)(BX*2), Z28
+	VFMADD231PS  Z28, Z26, Z20
+	VFMADD231PS  Z28, Z27, Z21
+	VBROADCASTSS (R10)(DI*1), Z28
+	VFMADD231PS  Z28, Z26, Z22
+	VFMADD231PS  Z28, Z27, Z23
+	VBROADCASTSS (R11), Z28
+	VFMADD231PS  Z28, Z26, Z24
+	VFMADD231PS  Z28, Z27, Z25
+	ADDQ         SI, R8
+	ADDQ         SI, R9
+	ADDQ         SI, R10
+	ADDQ         SI, R11
+	DECQ         R12
+	JNZ          wide_turn
+
+wide_rest:
+	ANDQ $0x03, AX
+	JZ   wide_summed
+
+wide_one:
+	VMOVUPS      (CX), Z26
+	VMOVUPS      64(CX), Z27
+	ADDQ         DX, CX
+	VBROADCASTSS (R8), Z28
+	VFMADD231PS  Z28, Z26, Z0
+	VFMADD231PS  Z28, Z27, Z1
+	VBROADCASTSS (R8)(BX*1), Z28
+	VFMADD231PS  Z28, Z26, Z2
+	VFMADD231PS  Z28, Z27, Z3
+	VBROADCASTSS (R8)(BX*2), Z28
+	VFMADD231PS  Z28, Z26, Z4
+	VFMADD231PS  Z28, Z27, Z5
+	VBROADCASTSS (R8)(DI*1), Z28
+	VFMADD231PS  Z28, Z26, Z6
+	VFMADD231PS  Z28, Z27, Z7
+	VBROADCASTSS (R9), Z28
+	VFMADD231PS  Z28, Z26, Z8
+	VFMADD231PS  Z28, Z27, Z9
+	VBROADCASTSS (R9)(BX*1), Z28
+	VFMADD231PS  Z28, Z26, Z10
+	VFMADD231PS  Z28, Z27, Z11
+	VBROADCASTSS (R9)(BX*2), Z28
+	VFMADD231PS  Z28, Z26, Z12
+	VFMADD231PS  Z28, Z27, Z13
+	VBROADCASTSS (R9)(DI*1), Z28
+	VFMADD231PS  Z28, Z26, Z14
+	VFMADD231PS  Z28, Z27, Z15
+	VBROADCASTSS (R10), Z28
+	VFMADD231PS  Z28, Z26, Z16
+	VFMADD231PS  Z28, Z27, Z17
+	VBROADCASTSS (R10)(BX*1), Z28
+	VFMADD231PS  Z28, Z26, Z18
+	VFMADD231PS  Z28, Z27, Z19
+	VBROADCASTSS (R10)(BX*2), Z28
+	VFMADD231PS  Z28, Z26, Z20
+	VFMADD231PS  Z28, Z27, Z21
+	VBROADCASTSS (R10)(DI*1), Z28
+	VFMADD231PS  Z28, Z26, Z22
+	VFMADD231PS  Z28, Z27, Z23
+	VBROADCASTSS (R11), Z28
+	VFMADD231PS  Z28, Z26, Z24
+	VFMADD231PS  Z28, Z27, Z25
+	ADDQ         SI, R8
+	ADDQ         SI, R9
+	ADDQ         SI, R10
+	ADDQ         SI, R11
+	DECQ         AX
+	JNZ          wide_one
+
+wide_summed:
+	MOVQ      add+80(FP), AX
+	MOVQ      ldadd+88(FP), CX
+	TESTQ     AX, AX
+	JZ        wide_added
+	VMOVUPS   (AX), Z26
+	VADDPS    Z26, Z0, Z0
+	VMOVUPS.Z 64(AX), K1, Z26
+	VADDPS    Z26, Z1, Z1
+	ADDQ      CX, AX
+	VMOVUPS   (AX), Z26
+	VADDPS    Z26, Z2, Z2
+	VMOVUPS.Z 64(AX), K1, Z26
+	VADDPS    Z26, Z3, Z3
+	ADDQ      CX, AX
+	VMOVUPS   (AX), Z26
+	VADDPS    Z26, Z4, Z4
+	VMOVUPS.Z 64(AX), K1, Z26
+	VADDPS    Z26, Z5, Z5
+	ADDQ      CX, AX
+	VMOVUPS   (AX), Z26
+	VADDPS    Z26, Z6, Z6
+	VMOVUPS.Z 64(AX), K1, Z26
+	VADDPS    Z26, Z7, Z7
+	ADDQ      CX, AX
+	VMOVUPS   (AX), Z26
+	VADDPS    Z26, Z8, Z8
+	VMOVUPS.Z 64(AX), K1, Z26
+	VADDPS    Z26, Z9, Z9
+	ADDQ      CX, AX
+	VMOVUPS   (AX), Z26
+	VADDPS    Z26, Z10, Z10
+	VMOVUPS.Z 64(AX), K1, Z26
+	VADDPS    Z26, Z11, Z11
+	ADDQ      CX, AX
+	VMOVUPS   (AX), Z26
+	VADDPS    Z26, Z12, Z12
+	VMOVUPS.Z 64(AX), K1, Z26
+	VADDPS    Z26, Z13, Z13
+	ADDQ      CX, AX
+	VMOVUPS   (AX), Z26
+	VADDPS    Z26, Z14, Z14
+	VMOVUPS.Z 64(AX), K1, Z26
+	VADDPS    Z26, Z15, Z15
+	ADDQ      CX, AX
+	VMOVUPS   (AX), Z26
+	VADDPS    Z26, Z16, Z16
+	VMOVUPS.Z 64(AX), K1, Z26
+	VADDPS    Z26, Z17, Z17
+	ADDQ      CX, AX
+	VMOVUPS   (AX), Z26
+	VADDPS    Z26, Z18, Z18
+	VMOVUPS.Z 64(AX), K1, Z26
+	VADDPS    Z26, Z19, Z19
+	ADDQ      CX, AX
+	VMOVUPS   (AX), Z26
+	VADDPS    Z26, Z20, Z20
+	VMOVUPS.Z 64(AX), K1, Z26
+	VADDPS    Z26, Z21, Z21
+	ADDQ      CX, AX
+	VMOVUPS   (AX), Z26
+	VADDPS    Z26, Z22, Z22
+	VMOVUPS.Z 64(AX), K1, Z26
+	VADDPS    Z26, Z23, Z23
+	ADDQ      CX, AX
+	VMOVUPS   (AX), Z26
+	VADDPS    Z26, Z24, Z24
+	VMOVUPS.Z 64(AX), K1, Z26
+	VADDPS    Z26, Z25, Z25
+
+wide_added:
+	MOVQ    c+56(FP), AX
+	MOVQ    ldc+64(FP), CX
+	VMOVUPS Z0, (AX)
+	VMOVUPS Z1, K1, 64(AX)
+	ADDQ    CX, AX
+	VMOVUPS Z2, (AX)
+	VMOVUPS Z3, K1, 64(AX)
+	ADDQ    CX, AX
+	VMOVUPS Z4, (AX)
+	VMOVUPS Z5, K1, 64(AX)
+	ADDQ    CX, AX
+	VMOVUPS Z6, (AX)
+	VMOVUPS Z7, K1, 64(AX)
+	ADDQ    CX, AX
+	VMOVUPS Z8, (AX)
+	VMOVUPS Z9, K1, 64(AX)
+	ADDQ    CX, AX
+	VMOVUPS Z10, (AX)
+	VMOVUPS Z11, K1, 64(AX)
+	ADDQ    CX, AX
+	VMOVUPS Z12, (AX)
+	VMOVUPS Z13, K1, 64(AX)
+	ADDQ    CX, AX
+	VMOVUPS Z14, (AX)
+	VMOVUPS Z15, K1, 64(AX)
+	ADDQ    CX, AX
+	VMOVUPS Z16, (AX)
+	VMOVUPS Z17, K1, 64(AX)
+	ADDQ    CX, AX
+	VMOVUPS Z18, (AX)
+	VMOVUPS Z19, K1, 64(AX)
+	ADDQ    CX, AX
+	VMOVUPS Z20, (AX)
+	VMOVUPS Z21, K1, 64(AX)
+	ADDQ    CX, AX
+	VMOVUPS Z22, (AX)
+	VMOVUPS Z23, K1, 64(AX)
 	ADDQ    CX, AX
 	VMOVUPS Z24, (AX)
-	VMOVUPS Z25, 64(AX)
+	VMOVUPS Z25, K1, 64(AX)
+	VZEROUPPER
+	RET
+
+narrow:
+	MOVQ      cols+48(FP), AX
+	MOVQ      $0x00000010, CX
+	SUBQ      AX, CX
+	MOVQ      $0x0000ffff, AX
+	SHRQ      CL, AX
+	KMOVW     AX, K1
+	MOVQ      start+72(FP), AX
+	VXORPS    Z0, Z0, Z0
+	TESTQ     AX, AX
+	JZ        narrow_begun
+	VMOVUPS.Z (AX), K1, Z0
+
+narrow_begun:
+	VMOVAPS Z0, Z1
+	VMOVAPS Z0, Z2
+	VMOVAPS Z0, Z3
+	VMOVAPS Z0, Z4
+	VMOVAPS Z0, Z5
+	VMOVAPS Z0, Z6
+	VMOVAPS Z0, Z7
+	VMOVAPS Z0, Z8
+	VMOVAPS Z0, Z9
+	VMOVAPS Z0, Z10
+	VMOVAPS Z0, Z11
+	VMOVAPS Z0, Z12
+	MOVQ    c+56(FP), AX
+	MOVQ    ldc+64(FP), CX
+	MOVQ    add+80(FP), DX
+	TESTQ   DX, DX
+	JZ      narrow_prefetch
+	MOVQ    DX, AX
+	MOVQ    ldadd+88(FP), CX
+
+narrow_prefetch:
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	MOVQ       k+0(FP), AX
+	MOVQ       b+32(FP), CX
+	MOVQ       ldb+40(FP), DX
+	MOVQ       row+16(FP), BX
+	MOVQ       col+24(FP), SI
+	LEAQ       (BX)(BX*2), DI
+	MOVQ       a+8(FP), R8
+	LEAQ       (R8)(BX*4), R9
+	LEAQ       (R9)(BX*4), R10
+	LEAQ       (R10)(BX*4), R11
+	MOVQ       AX, R12
+	SHRQ       $0x02, R12
+	JZ         narrow_rest
+	PCALIGN    $0x40
+
+narrow_turn:
+	VMOVUPS      (CX), Z13
+	ADDQ         DX, CX
+	VBROADCASTSS (R8), Z14
+	VFMADD231PS  Z14, Z13, Z0
+	VBROADCASTSS (R8)(BX*1), Z14
+	VFMADD231PS  Z14, Z13, Z1
+	VBROADCASTSS (R8)(BX*2), Z14
+	VFMADD231PS  Z14, Z13, Z2
+	VBROADCASTSS (R8)(DI*1), Z14
+	VFMADD231PS  Z14, Z13, Z3
+	VBROADCASTSS (R9), Z14
+	VFMADD231PS  Z14, Z13, Z4
+	VBROADCASTSS (R9)(BX*1), Z14
+	VFMADD231PS  Z14, Z13, Z5
+	VBROADCASTSS (R9)(BX*2), Z14
+	VFMADD231PS  Z14, Z13, Z6
+	VBROADCASTSS (R9)(DI*1), Z14
+	VFMADD231PS  Z14, Z13, Z7
+	VBROADCASTSS (R10), Z14
+	VFMADD231PS  Z14, Z13, Z8
+	VBROADCASTSS (R10)(BX*1), Z14
+	VFMADD231PS  Z14, Z13, Z9
+	VBROADCASTSS (R10)(BX*2), Z14
+	VFMADD231PS  Z14, Z13, Z10
+	VBROADCASTSS (R10)(DI*1), Z14
+	VFMADD231PS  Z14, Z13, Z11
+	VBROADCASTSS (R11), Z14
+	VFMADD231PS  Z14, Z13, Z12
+	ADDQ         SI, R8
+	ADDQ         SI, R9
+	ADDQ         SI, R10
+	ADDQ         SI, R11
+	VMOVUPS      (CX), Z13
+	ADDQ         DX, CX
+	VBROADCASTSS (R8), Z14
+	VFMADD231PS  Z14, Z13, Z0
+	VBROADCASTSS (R8)(BX*1), Z14
+	VFMADD231PS  Z14, Z13, Z1
+	VBROADCASTSS (R8)(BX*2), Z14
+	VFMADD231PS  Z14, Z13, Z2
+	VBROADCASTSS (R8)(DI*1), Z14
+	VFMADD231PS  Z14, Z13, Z3
+	VBROADCASTSS (R9), Z14
+	VFMADD231PS  Z14, Z13, Z4
+	VBROADCASTSS (R9)(BX*1), Z14
+	VFMADD231PS  Z14, Z13, Z5
+	VBROADCASTSS (R9)(BX*2), Z14
+	VFMADD231PS  Z14, Z13, Z6
+	VBROADCASTSS (R9)(DI*1), Z14
+	VFMADD231PS  Z14, Z13, Z7
+	VBROADCASTSS (R10), Z14
+	VFMADD231PS  Z14, Z13, Z8
+	VBROADCASTSS (R10)(BX*1), Z14
+	VFMADD231PS  Z14, Z13, Z9
+	VBROADCASTSS (R10)(BX*2), Z14
+	VFMADD231PS  Z14, Z13, Z10
+	VBROADCASTSS (R10)(DI*1), Z14
+	VFMADD231PS  Z14, Z13, Z11
+	VBROADCASTSS (R11), Z14
+	VFMADD231PS  Z14, Z13, Z12
+	ADDQ         SI, R8
+	ADDQ         SI, R9
+	ADDQ         SI, R10
+	ADDQ         SI, R11
+	VMOVUPS      (CX), Z13
+	ADDQ         DX, CX
+	VBROADCASTSS (R8), Z14
+	VFMADD231PS  Z14, Z13, Z0
+	VBROADCASTSS (R8)(BX*1), Z14
+	VFMADD231PS  Z14, Z13, Z1
+	VBROADCASTSS (R8)(BX*2), Z14
+	VFMADD231PS  Z14, Z13, Z2
+	VBROADCASTSS (R8)(DI*1), Z14
+	VFMADD231PS  Z14, Z13, Z3
+	VBROADCASTSS (R9), Z14
+	VFMADD231PS  Z14, Z13, Z4
+	VBROADCASTSS (R9)(BX*1), Z14
+	VFMADD231PS  Z14, Z13, Z5
+	VBROADCASTSS (R9)(BX*2), Z14
+	VFMADD231PS  Z14, Z13, Z6
+	VBROADCASTSS (R9)(DI*1), Z14
+	VFMADD231PS  Z14, Z13, Z7
+	VBROADCASTSS (R10), Z14
+	VFMADD231PS  Z14, Z13, Z8
+	VBROADCASTSS (R10)(BX*1), Z14
+	VFMADD231PS  Z14, Z13, Z9
+	VBROADCASTSS (R10)(BX*2), Z14
+	VFMADD231PS  Z14, Z13, Z10
+	VBROADCASTSS (R10)(DI*1), Z14
+	VFMADD231PS  Z14, Z13, Z11
+	VBROADCASTSS (R11), Z14
+	VFMADD231PS  Z14, Z13, Z12
+	ADDQ         SI, R8
+	ADDQ         SI, R9
+	ADDQ         SI, R10
+	ADDQ         SI, R11
+	VMOVUPS      (CX), Z13
+	ADDQ         DX, CX
+	VBROADCASTSS (R8), Z14
+	VFMADD231PS  Z14, Z13, Z0
+	VBROADCASTSS (R8)(BX*1), Z14
+	VFMADD231PS  Z14, Z13, Z1
+	VBROADCASTSS (R8)(BX*2), Z14
+	VFMADD231PS  Z14, Z13, Z2
+	VBROADCASTSS (R8)(DI*1), Z14
+	VFMADD231PS  Z14, Z13, Z3
+	VBROADCASTSS (R9), Z14
+	VFMADD231PS  Z14, Z13, Z4
+	VBROADCASTSS (R9)(BX*1), Z14
+	VFMADD231PS  Z14, Z13, Z5
+	VBROADCASTSS (R9)(BX*2), Z14
+	VFMADD231PS  Z14, Z13, Z6
+	VBROADCASTSS (R9)(DI*1), Z14
+	VFMADD231PS  Z14, Z13, Z7
+	VBROADCASTSS (R10), Z14
+	VFMADD231PS  Z14, Z13, Z8
+	VBROADCASTSS (R10)(BX*1), Z14
+	VFMADD231PS  Z14, Z13, Z9
+	VBROADCASTSS (R10)(BX*2), Z14
+	VFMADD231PS  Z14, Z13, Z10
+	VBROADCASTSS (R10)(DI*1), Z14
+	VFMADD231PS  Z14, Z13, Z11
+	VBROADCASTSS (R11), Z14
+	VFMADD231PS  Z14, Z13, Z12
+	ADDQ         SI, R8
+	ADDQ         SI, R9
+	ADDQ         SI, R10
+	ADDQ         SI, R11
+	DECQ         R12
+	JNZ          narrow_turn
+
+narrow_rest:
+	ANDQ $0x03, AX
+	JZ   narrow_summed
+
+narrow_one:
+	VMOVUPS      (CX), Z13
+	ADDQ         DX, CX
+	VBROADCASTSS (R8), Z14
+	VFMADD231PS  Z14, Z13, Z0
+	VBROADCASTSS (R8)(BX*1), Z14
+	VFMADD231PS  Z14, Z13, Z1
+	VBROADCASTSS (R8)(BX*2), Z14
+	VFMADD231PS  Z14, Z13, Z2
+	VBROADCASTSS (R8)(DI*1), Z14
+	VFMADD231PS  Z14, Z13, Z3
+	VBROADCASTSS (R9), Z14
+	VFMADD231PS  Z14, Z13, Z4
+	VBROADCASTSS (R9)(BX*1), Z14
+	VFMADD231PS  Z14, Z13, Z5
+	VBROADCASTSS (R9)(BX*2), Z14
+	VFMADD231PS  Z14, Z13, Z6
+	VBROADCASTSS (R9)(DI*1), Z14
+	VFMADD231PS  Z14, Z13, Z7
+	VBROADCASTSS (R10), Z14
+	VFMADD231PS  Z14, Z13, Z8
+	VBROADCASTSS (R10)(BX*1), Z14
+	VFMADD231PS  Z14, Z13, Z9
+	VBROADCASTSS (R10)(BX*2), Z14
+	VFMADD231PS  Z14, Z13, Z10
+	VBROADCASTSS (R10)(DI*1), Z14
+	VFMADD231PS  Z14, Z13, Z11
+	VBROADCASTSS (R11), Z14
+	VFMADD231PS  Z14, Z13, Z12
+	ADDQ         SI, R8
+	ADDQ         SI, R9
+	ADDQ         SI, R10
+	ADDQ         SI, R11
+	DECQ         AX
+	JNZ          narrow_one
+
+narrow_summed:
+	MOVQ      add+80(FP), AX
+	MOVQ      ldadd+88(FP), CX
+	TESTQ     AX, AX
+	JZ        narrow_added
+	VMOVUPS.Z (AX), K1, Z13
+	VADDPS    Z13, Z0, Z0
+	ADDQ      CX, AX
+	VMOVUPS.Z (AX), K1, Z13
+	VADDPS    Z13, Z1, Z1
+	ADDQ      CX, AX
+	VMOVUPS.Z (AX), K1, Z13
+	VADDPS    Z13, Z2, Z2
+	ADDQ      CX, AX
+	VMOVUPS.Z (AX), K1, Z13
+	VADDPS    Z13, Z3, Z3
+	ADDQ      CX, AX
+	VMOVUPS.Z (AX), K1, Z13
+	VADDPS    Z13, Z4, Z4
+	ADDQ      CX, AX
+	VMOVUPS.Z (AX), K1, Z13
+	VADDPS    Z13, Z5, Z5
+	ADDQ      CX, AX
+	VMOVUPS.Z (AX), K1, Z13
+	VADDPS    Z13, Z6, Z6
+	ADDQ      CX, AX
+	VMOVUPS.Z (AX), K1, Z13
+	VADDPS    Z13, Z7, Z7
+	ADDQ      CX, AX
+	VMOVUPS.Z (AX), K1, Z13
+	VADDPS    Z13, Z8, Z8
+	ADDQ      CX, AX
+	VMOVUPS.Z (AX), K1, Z13
+	VADDPS    Z13, Z9, Z9
+	ADDQ      CX, AX
+	VMOVUPS.Z (AX), K1, Z13
+	VADDPS    Z13, Z10, Z10
+	ADDQ      CX, AX
+	VMOVUPS.Z (AX), K1, Z13
+	VADDPS    Z13, Z11, Z11
+	ADDQ      CX, AX
+	VMOVUPS.Z (AX), K1, Z13
+	VADDPS    Z13, Z12, Z12
+
+narrow_added:
+	MOVQ    c+56(FP), AX
+	MOVQ    ldc+64(FP), CX
+	VMOVUPS Z0, K1, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Z1, K1, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Z2, K1, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Z3, K1, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Z4, K1, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Z5, K1, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Z6, K1, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Z7, K1, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Z8, K1, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Z9, K1, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Z10, K1, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Z11, K1, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Z12, K1, (AX)
+	VZEROUPPER
+	RET
+
+// func tile512x14(k int, a *float32, row int, col int, b *float32, ldb int, cols int, c *float32, ldc int, start *float32, add *float32, ldadd int)
+// Requires: AVX, AVX512DQ, AVX512F, MMX+
+TEXT ·tile512x14(SB), NOSPLIT, $0-96
+	MOVQ      cols+48(FP), AX
+	CMPQ      AX, $0x10
+	JLE       narrow
+	MOVQ      cols+48(FP), AX
+	MOVQ      $0x00000020, CX
+	SUBQ      AX, CX
+	MOVQ      $0x0000ffff, AX
+	SHRQ      CL, AX
+	KMOVW     AX, K1
+	MOVQ      start+72(FP), AX
+	VXORPS    Z0, Z0, Z0
+	VXORPS    Z1, Z1, Z1
+	TESTQ     AX, AX
+	JZ        wide_begun
+	VMOVUPS   (AX), Z0
+	VMOVUPS.Z 64(AX), K1, Z1
+
+wide_begun:
+	VMOVAPS Z0, Z2
+	VMOVAPS Z1, Z3
+	VMOVAPS Z0, Z4
+	VMOVAPS Z1, Z5
+	VMOVAPS Z0, Z6
+	VMOVAPS Z1, Z7
+	VMOVAPS Z0, Z8
+	VMOVAPS Z1, Z9
+	VMOVAPS Z0, Z10
+	VMOVAPS Z1, Z11
+	VMOVAPS Z0, Z12
+	VMOVAPS Z1, Z13
+	VMOVAPS Z0, Z14
+	VMOVAPS Z1, Z15
+	VMOVAPS Z0, Z16
+	VMOVAPS Z1, Z17
+	VMOVAPS Z0, Z18
+	VMOVAPS Z1, Z19
+	VMOVAPS Z0, Z20
+	VMOVAPS Z1, Z21
+	VMOVAPS Z0, Z22
+	VMOVAPS Z1, Z23
+	VMOVAPS Z0, Z24
+	VMOVAPS Z1, Z25
+	VMOVAPS Z0, Z26
+	VMOVAPS Z1, Z27
+	MOVQ    c+56(FP), AX
+	MOVQ    ldc+64(FP), CX
+	MOVQ    add+80(FP), DX
+	TESTQ   DX, DX
+	JZ      wide_prefetch
+	MOVQ    DX, AX
+	MOVQ    ldadd+88(FP), CX
+
+wide_prefetch:
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	MOVQ       k+0(FP), AX
+	MOVQ       b+32(FP), CX
+	MOVQ       ldb+40(FP), DX
+	MOVQ       row+16(FP), BX
+	MOVQ       col+24(FP), SI
+	LEAQ       (BX)(BX*2), DI
+	MOVQ       a+8(FP), R8
+	LEAQ       (R8)(BX*4), R9
+	LEAQ       (R9)(BX*4), R10
+	LEAQ       (R10)(BX*4), R11
+	MOVQ       AX, R12
+	SHRQ       $0x02, R12
+	JZ         wide_rest
+	PCALIGN    $0x40
+
+wide_turn:
+	VMOVUPS      (CX), Z28
+	VMOVUPS      64(CX), Z29
+	ADDQ         DX, CX
+	VBROADCASTSS (R8), Z30
+	VFMADD231PS  Z30, Z28, Z0
+	VFMADD231PS  Z30, Z29, Z1
+	VBROADCASTSS (R8)(BX*1), Z30
+	VFMADD231PS  Z30, Z28, Z2
+	VFMADD231PS  Z30, Z29, Z3
+	VBROADCASTSS (R8)(BX*2), Z30
+	VFMADD231PS  Z30, Z28, Z4
+	VFMADD231PS  Z30, Z29, Z5
+	VBROADCASTSS (R8)(DI*1), Z30
+	VFMADD231PS  Z30, Z28, Z6
+	VFMADD231PS  Z30, Z29, Z7
+	VBROADCASTSS (R9), Z30
+	VFMADD231PS  Z30, Z28, Z8
+	VFMADD231PS  Z30, Z29, Z9
+	VBROADCASTSS (R9)(BX*1), Z30
+	VFMADD231PS  Z30, Z28, Z10
+	VFMADD231PS  Z30, Z29, Z11
+	VBROADCASTSS (R9)(BX*2), Z30
+	VFMADD231PS  Z30, Z28, Z12
+	VFMADD231PS  Z30, Z29, Z13
+	VBROADCASTSS (R9)(DI*1), Z30
+	VFMADD231PS  Z30, Z28, Z14
+	VFMADD231PS  Z30, Z29, Z15
+	VBROADCASTSS (R10), Z30
+	VFMADD231PS  Z30, Z28, Z16
+	VFMADD231PS  Z30, Z29, Z17
+	VBROADCASTSS (R10)(BX*1), Z30
+	VFMADD231PS  Z30, Z28, Z18
+	VFMADD231PS  Z30, Z29, Z19
+	VBROADCASTSS (R10)(BX*2), Z30
+	VFMADD231PS  Z30, Z28, Z20
+	VFMADD231PS  Z30, Z29, Z21
+	VBROADCASTSS (R10)(DI*1), Z30
+	VFMADD231PS  Z30, Z28, Z22
+	VFMADD231PS  Z30, Z29, Z23
+	VBROADCASTSS (R11), Z30
+	VFMADD231PS  Z30, Z28, Z24
+	VFMADD231PS  Z30, Z29, Z25
+	VBROADCASTSS (R11)(BX*1), Z30
+	VFMADD231PS  Z30, Z28, Z26
+	VFMADD231PS  Z30, Z29, Z27
+	ADDQ         SI, R8
+	ADDQ         SI, R9
+	ADDQ         SI, R10
+	ADDQ         SI, R11
+	VMOVUPS      (CX), Z28
+	VMOVUPS      64(CX), Z29
+	ADDQ         DX, CX
+	VBROADCASTSS (R8), Z30
+	VFMADD231PS  Z30, Z28, Z0
+	VFMADD231PS  Z30, Z29, Z1
+	VBROADCASTSS (R8)(BX*1), Z30
+	VFMADD231PS  Z30, Z28, Z2
+	VFMADD231PS  Z30, Z29, Z3
+	VBROADCASTSS (R8)(BX*2), Z30
+	VFMADD231PS  Z30, Z28, Z4
+	VFMADD231PS  Z30, Z29, Z5
+	VBROADCASTSS (R8)(DI*1), Z30
+	VFMADD231PS  Z30, Z28, Z6
+	VFMADD231PS  Z30, Z29, Z7
+	VBROADCASTSS (R9), Z30
+	VFMADD231PS  Z30, Z28, Z8
+	VFMADD231PS  Z30, Z29, Z9
+	VBROADCASTSS (R9)(BX*1), Z30
+	VFMADD231PS  Z30, Z28, Z10
+	VFMADD231PS  Z30, Z29, Z11
+	VBROADCASTSS (R9)(BX*2), Z30
+	VFMADD231PS  Z30, Z28, Z12
+	VFMADD231PS  Z30, Z29, Z13
+	VBROADCASTSS (R9)(DI*1), Z30
+	VFMADD231PS  Z30, Z28, Z14
+	VFMADD231PS  Z30, Z29, Z15
+	VBROADCASTSS (R10), Z30
+	VFMADD231PS  Z30, Z28, Z16
+	VFMADD231PS  Z30, Z29, Z17
+	VBROADCASTSS (R10)(BX*1), Z30
+	VFMADD231PS  Z30, Z28, Z18
+	VFMADD231PS  Z30, Z29, Z19
+	VBROADCASTSS (R10)(BX*2), Z30
+	VFMADD231PS  Z30, Z28, Z20
+	VFMADD231PS  Z30, Z29, Z21
+	VBROADCASTSS (R10)(DI*1), Z30
+	VFMADD231PS  Z30, Z28, Z22
+	VFMADD231PS  Z30, Z29, Z23
+	VBROADCASTSS (R11), Z30
+	VFMADD231PS  Z30, Z28, Z24
+	VFMADD231PS  Z30, Z29, Z25
+	VBROADCASTSS (R11)(BX*1), Z30
+	VFMADD231PS  Z30, Z28, Z26
+	VFMADD231PS  Z30, Z29, Z27
+	ADDQ         SI, R8
+	ADDQ         SI, R9
+	ADDQ         SI, R10
+	ADDQ         SI, R11
+	VMOVUPS      (CX), Z28
+	VMOVUPS      64(CX), Z29
+	ADDQ         DX, CX
+	VBROADCASTSS (R8), Z30
+	VFMADD231PS  Z30, Z28, Z0
+	VFMADD231PS  Z30, Z29, Z1
+	VBROADCASTSS (R8)(BX*1), Z30
+	VFMADD231PS  Z30, Z28, Z2
+	VFMADD231PS  Z30, Z29, Z3
+	VBROADCASTSS (R8)(BX*2), Z30
+	VFMADD231PS  Z30, Z28, Z4
+	VFMADD231PS  Z30, Z29, Z5
+	VBROADCASTSS (R8)(DI*1), Z30
+	VFMADD231PS  Z30, Z28, Z6
+	VFMADD231PS  Z30, Z29, Z7
+	VBROADCASTSS (R9), Z30
+	VFMADD231PS  Z30, Z28, Z8
+	VFMADD231PS  Z30, Z29, Z9
+	VBROADCASTSS (R9)(BX*1), Z30
+	VFMADD231PS  Z30, Z28, Z10
+	VFMADD231PS  Z30, Z29, Z11
+	VBROADCASTSS (R9)(BX*2), Z30
+	VFMADD231PS  Z30, Z28, Z12
+	VFMADD231PS  Z30, Z29, Z13
+	VBROADCASTSS (R9)(DI*1), Z30
+	VFMADD231PS  Z30, Z28, Z14
+	VFMADD231PS  Z30, Z29, Z15
+	VBROADCASTSS (R10), Z30
+	VFMADD231PS  Z30, Z28, Z16
+	VFMADD231PS  Z30, Z29, Z17
+	VBROADCASTSS (R10)(BX*1), Z30
+	VFMADD231PS  Z30, Z28, Z18
+	VFMADD231PS  Z30, Z29, Z19
+	VBROADCASTSS (R10)(BX*2), Z30
+	VFMADD231PS  Z30, Z28, Z20
+	VFMADD231PS  Z30, Z29, Z21
+	VBROADCASTSS (R10)(DI*1), Z30
+	VFMADD231PS  Z30, Z28, Z22
+	VFMADD231PS  Z30, Z29, Z23
+	VBROADCASTSS (R11), Z30
+	VFMADD231PS  Z30, Z28, Z24
+	VFMADD231PS  Z30, Z29, Z25
+	VBROADCASTSS (R11)(BX*1), Z30
+	VFMADD231PS  Z30, Z28, Z26
+	VFMADD231PS  Z30, Z29, Z27
+	ADDQ         SI, R8
+	ADDQ         SI, R9
+	ADDQ         SI, R10
+	ADDQ         SI, R11
+	VMOVUPS      (CX), Z28
+	VMOVUPS      64(CX), Z29
+	ADDQ         DX, CX
+	VBROADCASTSS (R8), Z30
+	VFMADD231PS  Z30, Z28, Z0
+	VFMADD231PS  Z30, Z29, Z1
+	VBROADCASTSS (R8)(BX*1), Z30
+	VFMADD231PS  Z30, Z28, Z2
+	VFMADD231PS  Z30, Z29, Z3
+	VBROADCASTSS (R8)(BX*2), Z30
+	VFMADD231PS  Z30, Z28, Z4
+	VFMADD231PS  Z30, Z29, Z5
+	VBROADCASTSS (R8)(DI*1), Z30
+	VFMADD231PS  Z30, Z28, Z6
+	VFMADD231PS  Z30, Z29, Z7
+	VBROADCASTSS (R9), Z30
+	VFMADD231PS  Z30, Z28, Z8
+	VFMADD231PS  Z30, Z29, Z9
+	VBROADCASTSS (R9)(BX*1), Z30
+	VFMADD231PS  Z30, Z28, Z10
+	VFMADD231PS  Z30, Z29, Z11
+	VBROADCASTSS (R9)(BX*2), Z30
+	VFMADD231PS  Z30, Z28, Z12
+	VFMADD231PS  Z30, Z29, Z13
+	VBROADCASTSS (R9)(DI*1), Z30
+	VFMADD231PS  Z30, Z28, Z14
+	VFMADD231PS  Z30, Z29, Z15
+	VBROADCASTSS (R10), Z30
+	VFMADD231PS  Z30, Z28, Z16
+	VFMADD231PS  Z30, Z29, Z17
+	VBROADCASTSS (R10)(BX*1), Z30
+	VFMADD231PS  Z30, Z28, Z18
+	VFMADD231PS  Z30, Z29, Z19
+	VBROADCASTSS (R10)(BX*2), Z30
+	VFMADD231PS  Z30, Z28, Z20
+	VFMADD231PS  Z30, Z29, Z21
+	VBROADCASTSS (R10)(DI*1), Z30
+	VFMADD231PS  Z30, Z28, Z22
+	VFMADD231PS  Z30, Z29, Z23
+	VBROADCASTSS (R11), Z30
+	VFMADD231PS  Z30, Z28, Z24
+	VFMADD231PS  Z30, Z29, Z25
+	VBROADCASTSS (R11)(BX*1), Z30
+	VFMADD231PS  Z30, Z28, Z26
+	VFMADD231PS  Z30, Z29, Z27
+	ADDQ         SI, R8
+	ADDQ         SI, R9
+	ADDQ         SI, R10
+	ADDQ         SI, R11
+	DECQ         R12
+	JNZ          wide_turn
+
+wide_rest:
+	ANDQ $0x03, AX
+	JZ   wide_summed
+
+wide_one:
+	VMOVUPS      (CX), Z28
+	VMOVUPS      64(CX), Z29
+	ADDQ         DX, CX
+	VBROADCASTSS (R8), Z30
+	VFMADD231PS  Z30, Z28, Z0
+	VFMADD231PS  Z30, Z29, Z1
+	VBROADCASTSS (R8)(BX*1), Z30
+	VFMADD231PS  Z30, Z28, Z2
+	VFMADD231PS  Z30, Z29, Z3
+	VBROADCASTSS (R8)(BX*2), Z30
+	VFMADD231PS  Z30, Z28, Z4
+	VFMADD231PS  Z30, Z29, Z5
+	VBROADCASTSS (R8)(DI*1), Z30
+	VFMADD231PS  Z30, Z28, Z6
+	VFMADD231PS  Z30, Z29, Z7
+	VBROADCASTSS (R9), Z30
+	VFMADD231PS  Z30, Z28, Z8
+	VFMADD231PS  Z30, Z29, Z9
+	VBROADCASTSS (R9)(BX*1), Z30
+	VFMADD231PS  Z30, Z28, Z10
+	VFMADD231PS  Z30, Z29, Z11
+	VBROADCASTSS (R9)(BX*2), Z30
+	VFMADD231PS  Z30, Z28, Z12
+	VFMADD231PS  Z30, Z29, Z13
+	VBROADCASTSS (R9)(DI*1), Z30
+	VFMADD231PS  Z30, Z28, Z14
+	VFMADD231PS  Z30, Z29, Z15
+	VBROADCASTSS (R10), Z30
+	VFMADD231PS  Z30, Z28, Z16
+	VFMADD231PS  Z30, Z29, Z17
+	VBROADCASTSS (R10)(BX*1), Z30
+	VFMADD231PS  Z30, Z28, Z18
+	VFMADD231PS  Z30, Z29, Z19
+	VBROADCASTSS (R10)(BX*2), Z30
+	VFMADD231PS  Z30, Z28, Z20
+	VFMADD231PS  Z30, Z29, Z21
+	VBROADCASTSS (R10)(DI*1), Z30
+	VFMADD231PS  Z30, Z28, Z22
+	VFMADD231PS  Z30, Z29, Z23
+	VBROADCASTSS (R11), Z30
+	VFMADD231PS  Z30, Z28, Z24
+	VFMADD231PS  Z30, Z29, Z25
+	VBROADCASTSS (R11)(BX*1), Z30
+	VFMADD231PS  Z30, Z28, Z26
+	VFMADD231PS  Z30, Z29, Z27
+	ADDQ         SI, R8
+	ADDQ         SI, R9
+	ADDQ         SI, R10
+	ADDQ         SI, R11
+	DECQ         AX
+	JNZ          wide_one
+
+wide_summed:
+	MOVQ      add+80(FP), AX
+	MOVQ      ldadd+88(FP), CX
+	TESTQ     AX, AX
+	JZ        wide_added
+	VMOVUPS   (AX), Z28
+	VADDPS    Z28, Z0, Z0
+	VMOVUPS.Z 64(AX), K1, Z28
+	VADDPS    Z28, Z1, Z1
+	ADDQ      CX, AX
+	VMOVUPS   (AX), Z28
+	VADDPS    Z28, Z2, Z2
+	VMOVUPS.Z 64(AX), K1, Z28
+	VADDPS    Z28, Z3, Z3
+	ADDQ      CX, AX
+	VMOVUPS   (AX), Z28
+	VADDPS    Z28, Z4, Z4
+	VMOVUPS.Z 64(AX), K1, Z28
+	VADDPS    Z28, Z5, Z5
+	ADDQ      CX, AX
+	VMOVUPS   (AX), Z28
+	VADDPS    Z28, Z6, Z6
+	VMOVUPS.Z 64(AX), K1, Z28
+	VADDPS    Z28, Z7, Z7
+	ADDQ      CX, AX
+	VMOVUPS   (AX), Z28
+	VADDPS    Z28, Z8, Z8
+	VMOVUPS.Z 64(AX), K1, Z28
+	VADDPS    Z28, Z9, Z9
+	ADDQ      CX, AX
+	VMOVUPS   (AX), Z28
+	VADDPS    Z28, Z10, Z10
+	VMOVUPS.Z 64(AX), K1, Z28
+	VADDPS    Z28, Z11, Z11
+	ADDQ      CX, AX
+	VMOVUPS   (AX), Z28
+	VADDPS    Z28, Z12, Z12
+	VMOVUPS.Z 64(AX), K1, Z28
+	VADDPS    Z28, Z13, Z13
+	ADDQ      CX, AX
+	VMOVUPS   (AX), Z28
+	VADDPS    Z28, Z14, Z14
+	VMOVUPS.Z 64(AX), K1, Z28
+	VADDPS    Z28, Z15, Z15
+	ADDQ      CX, AX
+	VMOVUPS   (AX), Z28
+	VADDPS    Z28, Z16, Z16
+	VMOVUPS.Z 64(AX), K1, Z28
+	VADDPS    Z28, Z17, Z17
+	ADDQ      CX, AX
+	VMOVUPS   (AX), Z28
+	VADDPS    Z28, Z18, Z18
+	VMOVUPS.Z 64(AX), K1, Z28
+	VADDPS    Z28, Z19, Z19
+	ADDQ      CX, AX
+	VMOVUPS   (AX), Z28
+	VADDPS    Z28, Z20, Z20
+	VMOVUPS.Z 64(AX), K1, Z28
+	VADDPS    Z28, Z21, Z21
+	ADDQ      CX, AX
+	VMOVUPS   (AX), Z28
+	VADDPS    Z28, Z22, Z22
+	VMOVUPS.Z 64(AX), K1, Z28
+	VADDPS    Z28, Z23, Z23
+	ADDQ      CX, AX
+	VMOVUPS   (AX), Z28
+	VADDPS    Z28, Z24, Z24
+	VMOVUPS.Z 64(AX), K1, Z28
+	VADDPS    Z28, Z25, Z25
+	ADDQ      CX, AX
+	VMOVUPS   (AX), Z28
+	VADDPS    Z28, Z26, Z26
+	VMOVUPS.Z 64(AX), K1, Z28
+	VADDPS    Z28, Z27, Z27
+
+wide_added:
+	MOVQ    c+56(FP), AX
+	MOVQ    ldc+64(FP), CX
+	VMOVUPS Z0, (AX)
+	VMOVUPS Z1, K1, 64(AX)
+	ADDQ    CX, AX
+	VMOVUPS Z2, (AX)
+	VMOVUPS Z3, K1, 64(AX)
+	ADDQ    CX, AX
+	VMOVUPS Z4, (AX)
+	VMOVUPS Z5, K1, 64(AX)
+	ADDQ    CX, AX
+	VMOVUPS Z6, (AX)
+	VMOVUPS Z7, K1, 64(AX)
+	ADDQ    CX, AX
+	VMOVUPS Z8, (AX)
+	VMOVUPS Z9, K1, 64(AX)
+	ADDQ    CX, AX
+	VMOVUPS Z10, (AX)
+	VMOVUPS Z11, K1, 64(AX)
+	ADDQ    CX, AX
+	VMOVUPS Z12, (AX)
+	VMOVUPS Z13, K1, 64(AX)
+	ADDQ    CX, AX
+	VMOVUPS Z14, (AX)
+	VMOVUPS Z15, K1, 64(AX)
+	ADDQ    CX, AX
+	VMOVUPS Z16, (AX)
+	VMOVUPS Z17, K1, 64(AX)
+	ADDQ    CX, AX
+	VMOVUPS Z18, (AX)
+	VMOVUPS Z19, K1, 64(AX)
+	ADDQ    CX, AX
+	VMOVUPS Z20, (AX)
+	VMOVUPS Z21, K1, 64(AX)
+	ADDQ    CX, AX
+	VMOVUPS Z22, (AX)
+	VMOVUPS Z23, K1, 64(AX)
+	ADDQ    CX, AX
+	VMOVUPS Z24, (AX)
+	VMOVUPS Z25, K1, 64(AX)
 	ADDQ    CX, AX
 	VMOVUPS Z26, (AX)
-	VMOVUPS Z27, 64(AX)
+	VMOVUPS Z27, K1, 64(AX)
 	VZEROUPPER
 	RET
 
-// func tile256x1(k int, a *float32, row int, col int, b *float32, c *float32, ldc int, init *float32, ldinit int)
-// Requires: AVX, FMA3, MMX+
-TEXT ·tile256x1(SB), NOSPLIT, $0-72
+narrow:
+	MOVQ      cols+48(FP), AX
+	MOVQ      $0x00000010, CX
+	SUBQ      AX, CX
+	MOVQ      $0x0000ffff, AX
+	SHRQ      CL, AX
+	KMOVW     AX, K1
+	MOVQ      start+72(FP), AX
+	VXORPS    Z0, Z0, Z0
+	TESTQ     AX, AX
+	JZ        narrow_begun
+	VMOVUPS.Z (AX), K1, Z0
+
+narrow_begun:
+	VMOVAPS Z0, Z1
+	VMOVAPS Z0, Z2
+	VMOVAPS Z0, Z3
+	VMOVAPS Z0, Z4
+	VMOVAPS Z0, Z5
+	VMOVAPS Z0, Z6
+	VMOVAPS Z0, Z7
+	VMOVAPS Z0, Z8
+	VMOVAPS Z0, Z9
+	VMOVAPS Z0, Z10
+	VMOVAPS Z0, Z11
+	VMOVAPS Z0, Z12
+	VMOVAPS Z0, Z13
+	MOVQ    c+56(FP), AX
+	MOVQ    ldc+64(FP), CX
+	MOVQ    add+80(FP), DX
+	TESTQ   DX, DX
+	JZ      narrow_prefetch
+	MOVQ    DX, AX
+	MOVQ    ldadd+88(FP), CX
+
+narrow_prefetch:
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
 	MOVQ       k+0(FP), AX
 	MOVQ       b+32(FP), CX
-	MOVQ       init+56(FP), DX
-	MOVQ       ldinit+64(FP), BX
-	MOVQ       c+40(FP), BX
-	MOVQ       ldc+48(FP), SI
-	VMOVUPS    (DX), Y0
-	VMOVUPS    32(DX), Y1
-	PREFETCHT0 (BX)
-	PREFETCHT0 63(BX)
-	MOVQ       row+16(FP), DX
-	MOVQ       col+24(FP), BX
-	LEAQ       (DX)(DX*2), DX
-	MOVQ       a+8(FP), DX
-	MOVQ       AX, SI
-	SHRQ       $0x02, SI
-	JZ         rest
+	MOVQ       ldb+40(FP), DX
+	MOVQ       row+16(FP), BX
+	MOVQ       col+24(FP), SI
+	LEAQ       (BX)(BX*2), DI
+	MOVQ       a+8(FP), R8
+	LEAQ       (R8)(BX*4), R9
+	LEAQ       (R9)(BX*4), R10
+	LEAQ       (R10)(BX*4), R11
+	MOVQ       AX, R12
+	SHRQ       $0x02, R12
+	JZ         narrow_rest
 	PCALIGN    $0x40
 
-turn:
-	VMOVUPS      (CX), Y2
-	VMOVUPS      32(CX), Y3
-	VBROADCASTSS (DX), Y4
-	VFMADD231PS  Y4, Y2, Y0
-	VFMADD231PS  Y4, Y3, Y1
-	ADDQ         BX, DX
-	VMOVUPS      64(CX), Y2
-	VMOVUPS      96(CX), Y3
-	VBROADCASTSS (DX), Y4
-	VFMADD231PS  Y4, Y2, Y0
-	VFMADD231PS  Y4, Y3, Y1
-	ADDQ         BX, DX
-	VMOVUPS      128(CX), Y2
-	VMOVUPS      160(CX), Y3
-	VBROADCASTSS (DX), Y4
-	VFMADD231PS  Y4, Y2, Y0
-	VFMADD231PS  Y4, Y3, Y1
-	ADDQ         BX, DX
-	VMOVUPS      192(CX), Y2
-	VMOVUPS      224(CX), Y3
-	VBROADCASTSS (DX), Y4
-	VFMADD231PS  Y4, Y2, Y0
-	VFMADD231PS  Y4, Y3, Y1
-	ADDQ         BX, DX
-	ADDQ         $0x00000100, CX
-	DECQ         SI
-	JNZ          turn
+narrow_turn:
+	VMOVUPS      (CX), Z14
+	ADDQ         DX, CX
+	VBROADCASTSS (R8), Z15
+	VFMADD231PS  Z15, Z14, Z0
+	VBROADCASTSS (R8)(BX*1), Z15
+	VFMADD231PS  Z15, Z14, Z1
+	VBROADCASTSS (R8)(BX*2), Z15
+	VFMADD231PS  Z15, Z14, Z2
+	VBROADCASTSS (R8)(DI*1), Z15
+	VFMADD231PS  Z15, Z14, Z3
+	VBROADCASTSS (R9), Z15
+	VFMADD231PS  Z15, Z14, Z4
+	VBROADCASTSS (R9)(BX*1), Z15
+	VFMADD231PS  Z15, Z14, Z5
+	VBROADCASTSS (R9)(BX*2), Z15
+	VFMADD231PS  Z15, Z14, Z6
+	VBROADCASTSS (R9)(DI*1), Z15
+	VFMADD231PS  Z15, Z14, Z7
+	VBROADCASTSS (R10), Z15
+	VFMADD231PS  Z15, Z14, Z8
+	VBROADCASTSS (R10)(BX*1), Z15
+	VFMADD231PS  Z15, Z14, Z9
+	VBROADCASTSS (R10)(BX*2), Z15
+	VFMADD231PS  Z15, Z14, Z10
+	VBROADCASTSS (R10)(DI*1), Z15
+	VFMADD231PS  Z15, Z14, Z11
+	VBROADCASTSS (R11), Z15
+	VFMADD231PS  Z15, Z14, Z12
+	VBROADCASTSS (R11)(BX*1), Z15
+	VFMADD231PS  Z15, Z14, Z13
+	ADDQ         SI, R8
+	ADDQ         SI, R9
+	ADDQ         SI, R10
+	ADDQ         SI, R11
+	VMOVUPS      (CX), Z14
+	ADDQ         DX, CX
+	VBROADCASTSS (R8), Z15
+	VFMADD231PS  Z15, Z14, Z0
+	VBROADCASTSS (R8)(BX*1), Z15
+	VFMADD231PS  Z15, Z14, Z1
+	VBROADCASTSS (R8)(BX*2), Z15
+	VFMADD231PS  Z15, Z14, Z2
+	VBROADCASTSS (R8)(DI*1), Z15
+	VFMADD231PS  Z15, Z14, Z3
+	VBROADCASTSS (R9), Z15
+	VFMADD231PS  Z15, Z14, Z4
+	VBROADCASTSS (R9)(BX*1), Z15
+	VFMADD231PS  Z15, Z14, Z5
+	VBROADCASTSS (R9)(BX*2), Z15
+	VFMADD231PS  Z15, Z14, Z6
+	VBROADCASTSS (R9)(DI*1), Z15
+	VFMADD231PS  Z15, Z14, Z7
+	VBROADCASTSS (R10), Z15
+	VFMADD231PS  Z15, Z14, Z8
+	VBROADCASTSS (R10)(BX*1), Z15
+	VFMADD231PS  Z15, Z14, Z9
+	VBROADCASTSS (R10)(BX*2), Z15
+	VFMADD231PS  Z15, Z14, Z10
+	VBROADCASTSS (R10)(DI*1), Z15
+	VFMADD231PS  Z15, Z14, Z11
+	VBROADCASTSS (R11), Z15
+	VFMADD231PS  Z15, Z14, Z12
+	VBROADCASTSS (R11)(BX*1), Z15
+	VFMADD231PS  Z15, Z14, Z13
+	ADDQ         SI, R8
+	ADDQ         SI, R9
+	ADDQ         SI, R10
+	ADDQ         SI, R11
+	VMOVUPS      (CX), Z14
+	ADDQ         DX, CX
+	VBROADCASTSS (R8), Z15
+	VFMADD231PS  Z15, Z14, Z0
+	VBROADCASTSS (R8)(BX*1), Z15
+	VFMADD231PS  Z15, Z14, Z1
+	VBROADCASTSS (R8)(BX*2), Z15
+	VFMADD231PS  Z15, Z14, Z2
+	VBROADCASTSS (R8)(DI*1), Z15
+	VFMADD231PS  Z15, Z14, Z3
+	VBROADCASTSS (R9), Z15
+	VFMADD231PS  Z15, Z14, Z4
+	VBROADCASTSS (R9)(BX*1), Z15
+	VFMADD231PS  Z15, Z14, Z5
+	VBROADCASTSS (R9)(BX*2), Z15
+	VFMADD231PS  Z15, Z14, Z6
+	VBROADCASTSS (R9)(DI*1), Z15
+	VFMADD231PS  Z15, Z14, Z7
+	VBROADCASTSS (R10), Z15
+	VFMADD231PS  Z15, Z14, Z8
+	VBROADCASTSS (R10)(BX*1), Z15
+	VFMADD231PS  Z15, Z14, Z9
+	VBROADCASTSS (R10)(BX*2), Z15
+	VFMADD231PS  Z15, Z14, Z10
+	VBROADCASTSS (R10)(DI*1), Z15
+	VFMADD231PS  Z15, Z14, Z11
+	VBROADCASTSS (R11), Z15
+	VFMADD231PS  Z15, Z14, Z12
+	VBROADCASTSS (R11)(BX*1), Z15
+	VFMADD231PS  Z15, Z14, Z13
+	ADDQ         SI, R8
+	ADDQ         SI, R9
+	ADDQ         SI, R10
+	ADDQ         SI, R11
+	VMOVUPS      (CX), Z14
+	ADDQ         DX, CX
+	VBROADCASTSS (R8), Z15
+	VFMADD231PS  Z15, Z14, Z0
+	VBROADCASTSS (R8)(BX*1), Z15
+	VFMADD231PS  Z15, Z14, Z1
+	VBROADCASTSS (R8)(BX*2), Z15
+	VFMADD231PS  Z15, Z14, Z2
+	VBROADCASTSS (R8)(DI*1), Z15
+	VFMADD231PS  Z15, Z14, Z3
+	VBROADCASTSS (R9), Z15
+	VFMADD231PS  Z15, Z14, Z4
+	VBROADCASTSS (R9)(BX*1), Z15
+	VFMADD231PS  Z15, Z14, Z5
+	VBROADCASTSS (R9)(BX*2), Z15
+	VFMADD231PS  Z15, Z14, Z6
+	VBROADCASTSS (R9)(DI*1), Z15
+	VFMADD231PS  Z15, Z14, Z7
+	VBROADCASTSS (R10), Z15
+	VFMADD231PS  Z15, Z14, Z8
+	VBROADCASTSS (R10)(BX*1), Z15
+	VFMADD231PS  Z15, Z14, Z9
+	VBROADCASTSS (R10)(BX*2), Z15
+	VFMADD231PS  Z15, Z14, Z10
+	VBROADCASTSS (R10)(DI*1), Z15
+	VFMADD231PS  Z15, Z14, Z11
+	VBROADCASTSS (R11), Z15
+	VFMADD231PS  Z15, Z14, Z12
+	VBROADCASTSS (R11)(BX*1), Z15
+	VFMADD231PS  Z15, Z14, Z13
+	ADDQ         SI, R8
+	ADDQ         SI, R9
+	ADDQ         SI, R10
+	ADDQ         SI, R11
+	DECQ         R12
+	JNZ          narrow_turn
 
-rest:
+narrow_rest:
 	ANDQ $0x03, AX
-	JZ   done
+	JZ   narrow_summed
 
-one:
-	VMOVUPS      (CX), Y2
-	VMOVUPS      32(CX), Y3
-	VBROADCASTSS (DX), Y4
-	VFMADD231PS  Y4, Y2, Y0
-	VFMADD231PS  Y4, Y3, Y1
-	ADDQ         BX, DX
-	ADDQ         $0x00000040, CX
+narrow_one:
+	VMOVUPS      (CX), Z14
+	ADDQ         DX, CX
+	VBROADCASTSS (R8), Z15
+	VFMADD231PS  Z15, Z14, Z0
+	VBROADCASTSS (R8)(BX*1), Z15
+	VFMADD231PS  Z15, Z14, Z1
+	VBROADCASTSS (R8)(BX*2), Z15
+	VFMADD231PS  Z15, Z14, Z2
+	VBROADCASTSS (R8)(DI*1), Z15
+	VFMADD231PS  Z15, Z14, Z3
+	VBROADCASTSS (R9), Z15
+	VFMADD231PS  Z15, Z14, Z4
+	VBROADCASTSS (R9)(BX*1), Z15
+	VFMADD231PS  Z15, Z14, Z5
+	VBROADCASTSS (R9)(BX*2), Z15
+	VFMADD231PS  Z15, Z14, Z6
+	VBROADCASTSS (R9)(DI*1), Z15
+	VFMADD231PS  Z15, Z14, Z7
+	VBROADCASTSS (R10), Z15
+	VFMADD231PS  Z15, Z14, Z8
+	VBROADCASTSS (R10)(BX*1), Z15
+	VFMADD231PS  Z15, Z14, Z9
+	VBROADCASTSS (R10)(BX*2), Z15
+	VFMADD231PS  Z15, Z14, Z10
+	VBROADCASTSS (R10)(DI*1), Z15
+	VFMADD231PS  Z15, Z14, Z11
+	VBROADCASTSS (R11), Z15
+	VFMADD231PS  Z15, Z14, Z12
+	VBROADCASTSS (R11)(BX*1), Z15
+	VFMADD231PS  Z15, Z14, Z13
+	ADDQ         SI, R8
+	ADDQ         SI, R9
+	ADDQ         SI, R10
+	ADDQ         SI, R11
 	DECQ         AX
-	JNZ          one
+	JNZ          narrow_one
 
-done:
-	MOVQ    c+40(FP), AX
-	MOVQ    ldc+48(FP), CX
-	VMOVUPS Y0, (AX)
-	VMOVUPS Y1, 32(AX)
+narrow_summed:
+	MOVQ      add+80(FP), AX
+	MOVQ      ldadd+88(FP), CX
+	TESTQ     AX, AX
+	JZ        narrow_added
+	VMOVUPS.Z (AX), K1, Z14
+	VADDPS    Z14, Z0, Z0
+	ADDQ      CX, AX
+	VMOVUPS.Z (AX), K1, Z14
+	VADDPS    Z14, Z1, Z1
+	ADDQ      CX, AX
+	VMOVUPS.Z (AX), K1, Z14
+	VADDPS    Z14, Z2, Z2
+	ADDQ      CX, AX
+	VMOVUPS.Z (AX), K1, Z14
+	VADDPS    Z14, Z3, Z3
+	ADDQ      CX, AX
+	VMOVUPS.Z (AX), K1, Z14
+	VADDPS    Z14, Z4, Z4
+	ADDQ      CX, AX
+	VMOVUPS.Z (AX), K1, Z14
+	VADDPS    Z14, Z5, Z5
+	ADDQ      CX, AX
+	VMOVUPS.Z (AX), K1, Z14
+	VADDPS    Z14, Z6, Z6
+	ADDQ      CX, AX
+	VMOVUPS.Z (AX), K1, Z14
+	VADDPS    Z14, Z7, Z7
+	ADDQ      CX, AX
+	VMOVUPS.Z (AX), K1, Z14
+	VADDPS    Z14, Z8, Z8
+	ADDQ      CX, AX
+	VMOVUPS.Z (AX), K1, Z14
+	VADDPS    Z14, Z9, Z9
+	ADDQ      CX, AX
+	VMOVUPS.Z (AX), K1, Z14
+	VADDPS    Z14, Z10, Z10
+	ADDQ      CX, AX
+	VMOVUPS.Z (AX), K1, Z14
+	VADDPS    Z14, Z11, Z11
+	ADDQ      CX, AX
+	VMOVUPS.Z (AX), K1, Z14
+	VADDPS    Z14, Z12, Z12
+	ADDQ      CX, AX
+	VMOVUPS.Z (AX), K1, Z14
+	VADDPS    Z14, Z13, Z13
+
+narrow_added:
+	MOVQ    c+56(FP), AX
+	MOVQ    ldc+64(FP), CX
+	VMOVUPS Z0, K1, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Z1, K1, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Z2, K1, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Z3, K1, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Z4, K1, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Z5, K1, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Z6, K1, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Z7, K1, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Z8, K1, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Z9, K1, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Z10, K1, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Z11, K1, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Z12, K1, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Z13, K1, (AX)
 	VZEROUPPER
 	RET
 
-// func tile256x2(k int, a *float32, row int, col int, b *float32, c *float32, ldc int, init *float32, ldinit int)
-// Requires: AVX, FMA3, MMX+
-TEXT ·tile256x2(SB), NOSPLIT, $0-72
+// func tile256x1(k int, a *float32, row int, col int, b *float32, ldb int, cols int, c *float32, ldc int, start *float32, add *float32, ldadd int)
+// Requires: AVX, AVX2, FMA3, MMX+
+TEXT ·tile256x1(SB), NOSPLIT, $0-96
+	MOVQ       cols+48(FP), AX
+	CMPQ       AX, $0x08
+	JLE        narrow
+	MOVQ       cols+48(FP), AX
+	MOVQ       $0x00000010, CX
+	SUBQ       AX, CX
+	SHLQ       $0x03, CX
+	MOVQ       $-1, AX
+	SHRQ       CL, AX
+	VMOVQ      AX, X0
+	VPMOVSXBD  X0, Y0
+	MOVQ       start+72(FP), AX
+	VXORPS     Y1, Y1, Y1
+	VXORPS     Y2, Y2, Y2
+	TESTQ      AX, AX
+	JZ         wide_begun
+	VMOVUPS    (AX), Y1
+	VMASKMOVPS 32(AX), Y0, Y2
+
+wide_begun:
+	MOVQ  c+56(FP), AX
+	MOVQ  ldc+64(FP), CX
+	MOVQ  add+80(FP), CX
+	TESTQ CX, CX
+	JZ    wide_prefetch
+	MOVQ  CX, AX
+	MOVQ  ldadd+88(FP), CX
+
+wide_prefetch:
+	PREFETCHT0 (AX)
 	MOVQ       k+0(FP), AX
 	MOVQ       b+32(FP), CX
-	MOVQ       init+56(FP), DX
-	MOVQ       ldinit+64(FP), BX
-	MOVQ       c+40(FP), SI
-	MOVQ       ldc+48(FP), DI
-	VMOVUPS    (DX), Y0
-	VMOVUPS    32(DX), Y1
-	PREFETCHT0 (SI)
-	PREFETCHT0 63(SI)
-	ADDQ       BX, DX
-	ADDQ       DI, SI
-	VMOVUPS    (DX), Y2
-	VMOVUPS    32(DX), Y3
-	PREFETCHT0 (SI)
-	PREFETCHT0 63(SI)
-	MOVQ       row+16(FP), DX
-	MOVQ       col+24(FP), BX
-	LEAQ       (DX)(DX*2), SI
-	MOVQ       a+8(FP), SI
+	MOVQ       ldb+40(FP), DX
+	MOVQ       row+16(FP), BX
+	MOVQ       col+24(FP), SI
+	LEAQ       (BX)(BX*2), BX
+	MOVQ       a+8(FP), BX
 	MOVQ       AX, DI
 	SHRQ       $0x02, DI
-	JZ         rest
+	JZ         wide_rest
 	PCALIGN    $0x40
 
-turn:
-	VMOVUPS      (CX), Y4
-	VMOVUPS      32(CX), Y5
-	VBROADCASTSS (SI), Y6
-	VFMADD231PS  Y6, Y4, Y0
-	VFMADD231PS  Y6, Y5, Y1
-	VBROADCASTSS (SI)(DX*1), Y6
-	VFMADD231PS  Y6, Y4, Y2
-	VFMADD231PS  Y6, Y5, Y3
-	ADDQ         BX, SI
-	VMOVUPS      64(CX), Y4
-	VMOVUPS      96(CX), Y5
-	VBROADCASTSS (SI), Y6
-	VFMADD231PS  Y6, Y4, Y0
-	VFMADD231PS  Y6, Y5, Y1
-	VBROADCASTSS (SI)(DX*1), Y6
-	VFMADD231PS  Y6, Y4, Y2
-	VFMADD231PS  Y6, Y5, Y3
-	ADDQ         BX, SI
-	VMOVUPS      128(CX), Y4
-	VMOVUPS      160(CX), Y5
-	VBROADCASTSS (SI), Y6
-	VFMADD231PS  Y6, Y4, Y0
-	VFMADD231PS  Y6, Y5, Y1
-	VBROADCASTSS (SI)(DX*1), Y6
-	VFMADD231PS  Y6, Y4, Y2
-	VFMADD231PS  Y6, Y5, Y3
-	ADDQ         BX, SI
-	VMOVUPS      192(CX), Y4
-	VMOVUPS      224(CX), Y5
-	VBROADCASTSS (SI), Y6
-	VFMADD231PS  Y6, Y4, Y0
-	VFMADD231PS  Y6, Y5, Y1
-	VBROADCASTSS (SI)(DX*1), Y6
-	VFMADD231PS  Y6, Y4, Y2
-	VFMADD231PS  Y6, Y5, Y3
-	ADDQ         BX, SI
-	ADDQ         $0x00000100, CX
+wide_turn:
+	VMOVUPS      (CX), Y3
+	VMOVUPS      32(CX), Y4
+	ADDQ         DX, CX
+	VBROADCASTSS (BX), Y5
+	VFMADD231PS  Y5, Y3, Y1
+	VFMADD231PS  Y5, Y4, Y2
+	ADDQ         SI, BX
+	VMOVUPS      (CX), Y3
+	VMOVUPS      32(CX), Y4
+	ADDQ         DX, CX
+	VBROADCASTSS (BX), Y5
+	VFMADD231PS  Y5, Y3, Y1
+	VFMADD231PS  Y5, Y4, Y2
+	ADDQ         SI, BX
+	VMOVUPS      (CX), Y3
+	VMOVUPS      32(CX), Y4
+	ADDQ         DX, CX
+	VBROADCASTSS (BX), Y5
+	VFMADD231PS  Y5, Y3, Y1
+	VFMADD231PS  Y5, Y4, Y2
+	ADDQ         SI, BX
+	VMOVUPS      (CX), Y3
+	VMOVUPS      32(CX), Y4
+	ADDQ         DX, CX
+	VBROADCASTSS (BX), Y5
+	VFMADD231PS  Y5, Y3, Y1
+	VFMADD231PS  Y5, Y4, Y2
+	ADDQ         SI, BX
 	DECQ         DI
-	JNZ          turn
+	JNZ          wide_turn
 
-rest:
+wide_rest:
 	ANDQ $0x03, AX
-	JZ   done
+	JZ   wide_summed
 
-one:
-	VMOVUPS      (CX), Y4
-	VMOVUPS      32(CX), Y5
-	VBROADCASTSS (SI), Y6
-	VFMADD231PS  Y6, Y4, Y0
-	VFMADD231PS  Y6, Y5, Y1
-	VBROADCASTSS (SI)(DX*1), Y6
-	VFMADD231PS  Y6, Y4, Y2
-	VFMADD231PS  Y6, Y5, Y3
-	ADDQ         BX, SI
-	ADDQ         $0x00000040, CX
+wide_one:
+	VMOVUPS      (CX), Y3
+	VMOVUPS      32(CX), Y4
+	ADDQ         DX, CX
+	VBROADCASTSS (BX), Y5
+	VFMADD231PS  Y5, Y3, Y1
+	VFMADD231PS  Y5, Y4, Y2
+	ADDQ         SI, BX
 	DECQ         AX
-	JNZ          one
+	JNZ          wide_one
 
-done:
-	MOVQ    c+40(FP), AX
-	MOVQ    ldc+48(FP), CX
-	VMOVUPS Y0, (AX)
-	VMOVUPS Y1, 32(AX)
-	ADDQ    CX, AX
-	VMOVUPS Y2, (AX)
-	VMOVUPS Y3, 32(AX)
+wide_summed:
+	MOVQ       add+80(FP), AX
+	MOVQ       ldadd+88(FP), CX
+	TESTQ      AX, AX
+	JZ         wide_added
+	VMOVUPS    (AX), Y3
+	VADDPS     Y3, Y1, Y1
+	VMASKMOVPS 32(AX), Y0, Y3
+	VADDPS     Y3, Y2, Y2
+
+wide_added:
+	MOVQ       c+56(FP), AX
+	MOVQ       ldc+64(FP), CX
+	VMOVUPS    Y1, (AX)
+	VMASKMOVPS Y2, Y0, 32(AX)
 	VZEROUPPER
 	RET
 
-// func tile256x3(k int, a *float32, row int, col int, b *float32, c *float32, ldc int, init *float32, ldinit int)
-// Requires: AVX, FMA3, MMX+
-TEXT ·tile256x3(SB), NOSPLIT, $0-72
+narrow:
+	MOVQ       cols+48(FP), AX
+	MOVQ       $0x00000008, CX
+	SUBQ       AX, CX
+	SHLQ       $0x03, CX
+	MOVQ       $-1, AX
+	SHRQ       CL, AX
+	VMOVQ      AX, X0
+	VPMOVSXBD  X0, Y0
+	MOVQ       start+72(FP), AX
+	VXORPS     Y1, Y1, Y1
+	TESTQ      AX, AX
+	JZ         narrow_begun
+	VMASKMOVPS (AX), Y0, Y1
+
+narrow_begun:
+	MOVQ  c+56(FP), AX
+	MOVQ  ldc+64(FP), CX
+	MOVQ  add+80(FP), CX
+	TESTQ CX, CX
+	JZ    narrow_prefetch
+	MOVQ  CX, AX
+	MOVQ  ldadd+88(FP), CX
+
+narrow_prefetch:
+	PREFETCHT0 (AX)
 	MOVQ       k+0(FP), AX
 	MOVQ       b+32(FP), CX
-	MOVQ       init+56(FP), DX
-	MOVQ       ldinit+64(FP), BX
-	MOVQ       c+40(FP), SI
-	MOVQ       ldc+48(FP), DI
-	VMOVUPS    (DX), Y0
-	VMOVUPS    32(DX), Y1
-	PREFETCHT0 (SI)
-	PREFETCHT0 63(SI)
-	ADDQ       BX, DX
-	ADDQ       DI, SI
-	VMOVUPS    (DX), Y2
-	VMOVUPS    32(DX), Y3
-	PREFETCHT0 (SI)
-	PREFETCHT0 63(SI)
-	ADDQ       BX, DX
-	ADDQ       DI, SI
-	VMOVUPS    (DX), Y4
-	VMOVUPS    32(DX), Y5
-	PREFETCHT0 (SI)
-	PREFETCHT0 63(SI)
-	MOVQ       row+16(FP), DX
-	MOVQ       col+24(FP), BX
-	LEAQ       (DX)(DX*2), SI
-	MOVQ       a+8(FP), SI
+	MOVQ       ldb+40(FP), DX
+	MOVQ       row+16(FP), BX
+	MOVQ       col+24(FP), SI
+	LEAQ       (BX)(BX*2), BX
+	MOVQ       a+8(FP), BX
 	MOVQ       AX, DI
 	SHRQ       $0x02, DI
-	JZ         rest
+	JZ         narrow_rest
 	PCALIGN    $0x40
 
-turn:
-	VMOVUPS      (CX), Y6
-	VMOVUPS      32(CX), Y7
-	VBROADCASTSS (SI), Y8
-	VFMADD231PS  Y8, Y6, Y0
-	VFMADD231PS  Y8, Y7, Y1
-	VBROADCASTSS (SI)(DX*1), Y8
-	VFMADD231PS  Y8, Y6, Y2
-	VFMADD231PS  Y8, Y7, Y3
-	VBROADCASTSS (SI)(DX*2), Y8
-	VFMADD231PS  Y8, Y6, Y4
-	VFMADD231PS  Y8, Y7, Y5
-	ADDQ         BX, SI
-	VMOVUPS      64(CX), Y6
-	VMOVUPS      96(CX), Y7
-	VBROADCASTSS (SI), Y8
-	VFMADD231PS  Y8, Y6, Y0
-	VFMADD231PS  Y8, Y7, Y1
-	VBROADCASTSS (SI)(DX*1), Y8
-	VFMADD231PS  Y8, Y6, Y2
-	VFMADD231PS  Y8, Y7, Y3
-	VBROADCASTSS (SI)(DX*2), Y8
-	VFMADD231PS  Y8, Y6, Y4
-	VFMADD231PS  Y8, Y7, Y5
-	ADDQ         BX, SI
-	VMOVUPS      128(CX), Y6
-	VMOVUPS      160(CX), Y7
-	VBROADCASTSS (SI), Y8
-	VFMADD231PS  Y8, Y6, Y0
-	VFMADD231PS  Y8, Y7, Y1
-	VBROADCASTSS (SI)(DX*1), Y8
-	VFMADD231PS  Y8, Y6, Y2
-	VFMADD231PS  Y8, Y7, Y3
-	VBROADCASTSS (SI)(DX*2), Y8
-	VFMADD231PS  Y8, Y6, Y4
-	VFMADD231PS  Y8, Y7, Y5
-	ADDQ         BX, SI
-	VMOVUPS      192(CX), Y6
-	VMOVUPS      224(CX), Y7
-	VBROADCASTSS (SI), Y8
-	VFMADD231PS  Y8, Y6, Y0
-	VFMADD231PS  Y8, Y7, Y1
-	VBROADCASTSS (SI)(DX*1), Y8
-	VFMADD231PS  Y8, Y6, Y2
-	VFMADD231PS  Y8, Y7, Y3
-	VBROADCASTSS (SI)(DX*2), Y8
-	VFMADD231PS  Y8, Y6, Y4
-	VFMADD231PS  Y8, Y7, Y5
-	ADDQ         BX, SI
-	ADDQ         $0x00000100, CX
+narrow_turn:
+	VMOVUPS      (CX), Y2
+	ADDQ         DX, CX
+	VBROADCASTSS (BX), Y3
+	VFMADD231PS  Y3, Y2, Y1
+	ADDQ         SI, BX
+	VMOVUPS      (CX), Y2
+	ADDQ         DX, CX
+	VBROADCASTSS (BX), Y3
+	VFMADD231PS  Y3, Y2, Y1
+	ADDQ         SI, BX
+	VMOVUPS      (CX), Y2
+	ADDQ         DX, CX
+	VBROADCASTSS (BX), Y3
+	VFMADD231PS  Y3, Y2, Y1
+	ADDQ         SI, BX
+	VMOVUPS      (CX), Y2
+	ADDQ         DX, CX
+	VBROADCASTSS (BX), Y3
+	VFMADD231PS  Y3, Y2, Y1
+	ADDQ         SI, BX
 	DECQ         DI
-	JNZ          turn
+	JNZ          narrow_turn
 
-rest:
+narrow_rest:
 	ANDQ $0x03, AX
-	JZ   done
+	JZ   narrow_summed
 
-one:
-	VMOVUPS      (CX), Y6
-	VMOVUPS      32(CX), Y7
-	VBROADCASTSS (SI), Y8
-	VFMADD231PS  Y8, Y6, Y0
-	VFMADD231PS  Y8, Y7, Y1
-	VBROADCASTSS (SI)(DX*1), Y8
-	VFMADD231PS  Y8, Y6, Y2
-	VFMADD231PS  Y8, Y7, Y3
-	VBROADCASTSS (SI)(DX*2), Y8
-	VFMADD231PS  Y8, Y6, Y4
-	VFMADD231PS  Y8, Y7, Y5
-	ADDQ         BX, SI
-	ADDQ         $0x00000040, CX
+narrow_one:
+	VMOVUPS      (CX), Y2
+	ADDQ         DX, CX
+	VBROADCASTSS (BX), Y3
+	VFMADD231PS  Y3, Y2, Y1
+	ADDQ         SI, BX
 	DECQ         AX
-	JNZ          one
+	JNZ          narrow_one
 
-done:
-	MOVQ    c+40(FP), AX
-	MOVQ    ldc+48(FP), CX
-	VMOVUPS Y0, (AX)
-	VMOVUPS Y1, 32(AX)
-	ADDQ    CX, AX
-	VMOVUPS Y2, (AX)
-	VMOVUPS Y3, 32(AX)
-	ADDQ    CX, AX
-	VMOVUPS Y4, (AX)
-	VMOVUPS Y5, 32(AX)
+narrow_summed:
+	MOVQ       add+80(FP), AX
+	MOVQ       ldadd+88(FP), CX
+	TESTQ      AX, AX
+	JZ         narrow_added
+	VMASKMOVPS (AX), Y0, Y2
+	VADDPS     Y2, Y1, Y1
+
+narrow_added:
+	MOVQ       c+56(FP), AX
+	MOVQ       ldc+64(FP), CX
+	VMASKMOVPS Y1, Y0, (AX)
 	VZEROUPPER
 	RET
 
-// func tile256x4(k int, a *float32, row int, col int, b *float32, c *float32, ldc int, init *float32, ldinit int)
-// Requires: AVX, FMA3, MMX+
-TEXT ·tile256x4(SB), NOSPLIT, $0-72
+// func tile256x2(k int, a *float32, row int, col int, b *float32, ldb int, cols int, c *float32, ldc int, start *float32, add *float32, ldadd int)
+// Requires: AVX, AVX2, FMA3, MMX+
+TEXT ·tile256x2(SB), NOSPLIT, $0-96
+	MOVQ       cols+48(FP), AX
+	CMPQ       AX, $0x08
+	JLE        narrow
+	MOVQ       cols+48(FP), AX
+	MOVQ       $0x00000010, CX
+	SUBQ       AX, CX
+	SHLQ       $0x03, CX
+	MOVQ       $-1, AX
+	SHRQ       CL, AX
+	VMOVQ      AX, X0
+	VPMOVSXBD  X0, Y0
+	MOVQ       start+72(FP), AX
+	VXORPS     Y1, Y1, Y1
+	VXORPS     Y2, Y2, Y2
+	TESTQ      AX, AX
+	JZ         wide_begun
+	VMOVUPS    (AX), Y1
+	VMASKMOVPS 32(AX), Y0, Y2
+
+wide_begun:
+	VMOVAPS Y1, Y3
+	VMOVAPS Y2, Y4
+	MOVQ    c+56(FP), AX
+	MOVQ    ldc+64(FP), CX
+	MOVQ    add+80(FP), DX
+	TESTQ   DX, DX
+	JZ      wide_prefetch
+	MOVQ    DX, AX
+	MOVQ    ldadd+88(FP), CX
+
+wide_prefetch:
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
 	MOVQ       k+0(FP), AX
 	MOVQ       b+32(FP), CX
-	MOVQ       init+56(FP), DX
-	MOVQ       ldinit+64(FP), BX
-	MOVQ       c+40(FP), SI
-	MOVQ       ldc+48(FP), DI
-	VMOVUPS    (DX), Y0
-	VMOVUPS    32(DX), Y1
-	PREFETCHT0 (SI)
-	PREFETCHT0 63(SI)
-	ADDQ       BX, DX
-	ADDQ       DI, SI
-	VMOVUPS    (DX), Y2
-	VMOVUPS    32(DX), Y3
-	PREFETCHT0 (SI)
-	PREFETCHT0 63(SI)
-	ADDQ       BX, DX
-	ADDQ       DI, SI
-	VMOVUPS    (DX), Y4
-	VMOVUPS    32(DX), Y5
-	PREFETCHT0 (SI)
-	PREFETCHT0 63(SI)
-	ADDQ       BX, DX
-	ADDQ       DI, SI
-	VMOVUPS    (DX), Y6
-	VMOVUPS    32(DX), Y7
-	PREFETCHT0 (SI)
-	PREFETCHT0 63(SI)
-	MOVQ       row+16(FP), DX
-	MOVQ       col+24(FP), BX
-	LEAQ       (DX)(DX*2), SI
+	MOVQ       ldb+40(FP), DX
+	MOVQ       row+16(FP), BX
+	MOVQ       col+24(FP), SI
+	LEAQ       (BX)(BX*2), DI
 	MOVQ       a+8(FP), DI
 	MOVQ       AX, R8
 	SHRQ       $0x02, R8
-	JZ         rest
+	JZ         wide_rest
 	PCALIGN    $0x40
 
-turn:
-	VMOVUPS      (CX), Y8
-	VMOVUPS      32(CX), Y9
-	VBROADCASTSS (DI), Y10
-	VFMADD231PS  Y10, Y8, Y0
-	VFMADD231PS  Y10, Y9, Y1
-	VBROADCASTSS (DI)(DX*1), Y10
-	VFMADD231PS  Y10, Y8, Y2
-	VFMADD231PS  Y10, Y9, Y3
-	VBROADCASTSS (DI)(DX*2), Y10
-	VFMADD231PS  Y10, Y8, Y4
-	VFMADD231PS  Y10, Y9, Y5
-	VBROADCASTSS (DI)(SI*1), Y10
-	VFMADD231PS  Y10, Y8, Y6
-	VFMADD231PS  Y10, Y9, Y7
-	ADDQ         BX, DI
-	VMOVUPS      64(CX), Y8
-	VMOVUPS      96(CX), Y9
-	VBROADCASTSS (DI), Y10
-	VFMADD231PS  Y10, Y8, Y0
-	VFMADD231PS  Y10, Y9, Y1
-	VBROADCASTSS (DI)(DX*1), Y10
-	VFMADD231PS  Y10, Y8, Y2
-	VFMADD231PS  Y10, Y9, Y3
-	VBROADCASTSS (DI)(DX*2), Y10
-	VFMADD231PS  Y10, Y8, Y4
-	VFMADD231PS  Y10, Y9, Y5
-	VBROADCASTSS (DI)(SI*1), Y10
-	VFMADD231PS  Y10, Y8, Y6
-	VFMADD231PS  Y10, Y9, Y7
-	ADDQ         BX, DI
-	VMOVUPS      128(CX), Y8
-	VMOVUPS      160(CX), Y9
-	VBROADCASTSS (DI), Y10
-	VFMADD231PS  Y10, Y8, Y0
-	VFMADD231PS  Y10, Y9, Y1
-	VBROADCASTSS (DI)(DX*1), Y10
-	VFMADD231PS  Y10, Y8, Y2
-	VFMADD231PS  Y10, Y9, Y3
-	VBROADCASTSS (DI)(DX*2), Y10
-	VFMADD231PS  Y10, Y8, Y4
-	VFMADD231PS  Y10, Y9, Y5
-	VBROADCASTSS (DI)(SI*1), Y10
-	VFMADD231PS  Y10, Y8, Y6
-	VFMADD231PS  Y10, Y9, Y7
-	ADDQ         BX, DI
-	VMOVUPS      192(CX), Y8
-	VMOVUPS      224(CX), Y9
-	VBROADCASTSS (DI), Y10
-	VFMADD231PS  Y10, Y8, Y0
-	VFMADD231PS  Y10, Y9, Y1
-	VBROADCASTSS (DI)(DX*1), Y10
-	VFMADD231PS  Y10, Y8, Y2
-	VFMADD231PS  Y10, Y9, Y3
-	VBROADCASTSS (DI)(DX*2), Y10
-	VFMADD231PS  Y10, Y8, Y4
-	VFMADD231PS  Y10, Y9, Y5
-	VBROADCASTSS (DI)(SI*1), Y10
-	VFMADD231PS  Y10, Y8, Y6
-	VFMADD231PS  Y10, Y9, Y7
-	ADDQ         BX, DI
-	ADDQ         $0x00000100, CX
+wide_turn:
+	VMOVUPS      (CX), Y5
+	VMOVUPS      32(CX), Y6
+	ADDQ         DX, CX
+	VBROADCASTSS (DI), Y7
+	VFMADD231PS  Y7, Y5, Y1
+	VFMADD231PS  Y7, Y6, Y2
+	VBROADCASTSS (DI)(BX*1), Y7
+	VFMADD231PS  Y7, Y5, Y3
+	VFMADD231PS  Y7, Y6, Y4
+	ADDQ         SI, DI
+	VMOVUPS      (CX), Y5
+	VMOVUPS      32(CX), Y6
+	ADDQ         DX, CX
+	VBROADCASTSS (DI), Y7
+	VFMADD231PS  Y7, Y5, Y1
+	VFMADD231PS  Y7, Y6, Y2
+	VBROADCASTSS (DI)(BX*1), Y7
+	VFMADD231PS  Y7, Y5, Y3
+	VFMADD231PS  Y7, Y6, Y4
+	ADDQ         SI, DI
+	VMOVUPS      (CX), Y5
+	VMOVUPS      32(CX), Y6
+	ADDQ         DX, CX
+	VBROADCASTSS (DI), Y7
+	VFMADD231PS  Y7, Y5, Y1
+	VFMADD231PS  Y7, Y6, Y2
+	VBROADCASTSS (DI)(BX*1), Y7
+	VFMADD231PS  Y7, Y5, Y3
+	VFMADD231PS  Y7, Y6, Y4
+	ADDQ         SI, DI
+	VMOVUPS      (CX), Y5
+	VMOVUPS      32(CX), Y6
+	ADDQ         DX, CX
+	VBROADCASTSS (DI), Y7
+	VFMADD231PS  Y7, Y5, Y1
+	VFMADD231PS  Y7, Y6, Y2
+	VBROADCASTSS (DI)(BX*1), Y7
+	VFMADD231PS  Y7, Y5, Y3
+	VFMADD231PS  Y7, Y6, Y4
+	ADDQ         SI, DI
 	DECQ         R8
-	JNZ          turn
+	JNZ          wide_turn
 
-rest:
+wide_rest:
 	ANDQ $0x03, AX
-	JZ   done
+	JZ   wide_summed
 
-one:
-	VMOVUPS      (CX), Y8
-	VMOVUPS      32(CX), Y9
-	VBROADCASTSS (DI), Y10
-	VFMADD231PS  Y10, Y8, Y0
-	VFMADD231PS  Y10, Y9, Y1
-	VBROADCASTSS (DI)(DX*1), Y10
-	VFMADD231PS  Y10, Y8, Y2
-	VFMADD231PS  Y10, Y9, Y3
-	VBROADCASTSS (DI)(DX*2), Y10
-	VFMADD231PS  Y10, Y8, Y4
-	VFMADD231PS  Y10, Y9, Y5
-	VBROADCASTSS (DI)(SI*1), Y10
-	VFMADD231PS  Y10, Y8, Y6
-	VFMADD231PS  Y10, Y9, Y7
-	ADDQ         BX, DI
-	ADDQ         $0x00000040, CX
+wide_one:
+	VMOVUPS      (CX), Y5
+	VMOVUPS      32(CX), Y6
+	ADDQ         DX, CX
+	VBROADCASTSS (DI), Y7
+	VFMADD231PS  Y7, Y5, Y1
+	VFMADD231PS  Y7, Y6, Y2
+	VBROADCASTSS (DI)(BX*1), Y7
+	VFMADD231PS  Y7, Y5, Y3
+	VFMADD231PS  Y7, Y6, Y4
+	ADDQ         SI, DI
 	DECQ         AX
-	JNZ          one
+	JNZ          wide_one
 
-done:
-	MOVQ    c+40(FP), AX
-	MOVQ    ldc+48(FP), CX
-	VMOVUPS Y0, (AX)
-	VMOVUPS Y1, 32(AX)
-	ADDQ    CX, AX
-	VMOVUPS Y2, (AX)
-	VMOVUPS Y3, 32(AX)
-	ADDQ    CX, AX
-	VMOVUPS Y4, (AX)
-	VMOVUPS Y5, 32(AX)
-	ADDQ    CX, AX
-	VMOVUPS Y6, (AX)
-	VMOVUPS Y7, 32(AX)
+wide_summed:
+	MOVQ       add+80(FP), AX
+	MOVQ       ldadd+88(FP), CX
+	TESTQ      AX, AX
+	JZ         wide_added
+	VMOVUPS    (AX), Y5
+	VADDPS     Y5, Y1, Y1
+	VMASKMOVPS 32(AX), Y0, Y5
+	VADDPS     Y5, Y2, Y2
+	ADDQ       CX, AX
+	VMOVUPS    (AX), Y5
+	VADDPS     Y5, Y3, Y3
+	VMASKMOVPS 32(AX), Y0, Y5
+	VADDPS     Y5, Y4, Y4
+
+wide_added:
+	MOVQ       c+56(FP), AX
+	MOVQ       ldc+64(FP), CX
+	VMOVUPS    Y1, (AX)
+	VMASKMOVPS Y2, Y0, 32(AX)
+	ADDQ       CX, AX
+	VMOVUPS    Y3, (AX)
+	VMASKMOVPS Y4, Y0, 32(AX)
 	VZEROUPPER
 	RET
 
-// func tile256x5(k int, a *float32, row int, col int, b *float32, c *float32, ldc int, init *float32, ldinit int)
-// Requires: AVX, FMA3, MMX+
-TEXT ·tile256x5(SB), NOSPLIT, $0-72
+narrow:
+	MOVQ       cols+48(FP), AX
+	MOVQ       $0x00000008, CX
+	SUBQ       AX, CX
+	SHLQ       $0x03, CX
+	MOVQ       $-1, AX
+	SHRQ       CL, AX
+	VMOVQ      AX, X0
+	VPMOVSXBD  X0, Y0
+	MOVQ       start+72(FP), AX
+	VXORPS     Y1, Y1, Y1
+	TESTQ      AX, AX
+	JZ         narrow_begun
+	VMASKMOVPS (AX), Y0, Y1
+
+narrow_begun:
+	VMOVAPS Y1, Y2
+	MOVQ    c+56(FP), AX
+	MOVQ    ldc+64(FP), CX
+	MOVQ    add+80(FP), DX
+	TESTQ   DX, DX
+	JZ      narrow_prefetch
+	MOVQ    DX, AX
+	MOVQ    ldadd+88(FP), CX
+
+narrow_prefetch:
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
 	MOVQ       k+0(FP), AX
 	MOVQ       b+32(FP), CX
-	MOVQ       init+56(FP), DX
-	MOVQ       ldinit+64(FP), BX
-	MOVQ       c+40(FP), SI
-	MOVQ       ldc+48(FP), DI
-	VMOVUPS    (DX), Y0
-	VMOVUPS    32(DX), Y1
-	PREFETCHT0 (SI)
-	PREFETCHT0 63(SI)
-	ADDQ       BX, DX
-	ADDQ       DI, SI
-	VMOVUPS    (DX), Y2
-	VMOVUPS    32(DX), Y3
-	PREFETCHT0 (SI)
-	PREFETCHT0 63(SI)
-	ADDQ       BX, DX
-	ADDQ       DI, SI
-	VMOVUPS    (DX), Y4
-	VMOVUPS    32(DX), Y5
-	PREFETCHT0 (SI)
-	PREFETCHT0 63(SI)
-	ADDQ       BX, DX
-	ADDQ       DI, SI
-	VMOVUPS    (DX), Y6
-	VMOVUPS    32(DX), Y7
-	PREFETCHT0 (SI)
-	PREFETCHT0 63(SI)
-	ADDQ       BX, DX
-	ADDQ       DI, SI
-	VMOVUPS    (DX), Y8
-	VMOVUPS    32(DX), Y9
-	PREFETCHT0 (SI)
-	PREFETCHT0 63(SI)
-	MOVQ       row+16(FP), DX
-	MOVQ       col+24(FP), BX
-	LEAQ       (DX)(DX*2), SI
+	MOVQ       ldb+40(FP), DX
+	MOVQ       row+16(FP), BX
+	MOVQ       col+24(FP), SI
+	LEAQ       (BX)(BX*2), DI
 	MOVQ       a+8(FP), DI
-	LEAQ       (DI)(DX*4), R8
-	MOVQ       AX, R9
-	SHRQ       $0x02, R9
-	JZ         rest
+	MOVQ       AX, R8
+	SHRQ       $0x02, R8
+	JZ         narrow_rest
 	PCALIGN    $0x40
 
-turn:
-	VMOVUPS      (CX), Y10
-	VMOVUPS      32(CX), Y11
-	VBROADCASTSS (DI), Y12
-	VFMADD231PS  Y12, Y10, Y0
-	VFMADD231PS  Y12, Y11, Y1
-	VBROADCASTSS (DI)(DX*1), Y12
-	VFMADD231PS  Y12, Y10, Y2
-	VFMADD231PS  Y12, Y11, Y3
-	VBROADCASTSS (DI)(DX*2), Y12
-	VFMADD231PS  Y12, Y10, Y4
-	VFMADD231PS  Y12, Y11, Y5
-	VBROADCASTSS (DI)(SI*1), Y12
-	VFMADD231PS  Y12, Y10, Y6
-	VFMADD231PS  Y12, Y11, Y7
-	VBROADCASTSS (R8), Y12
-	VFMADD231PS  Y12, Y10, Y8
-	VFMADD231PS  Y12, Y11, Y9
-	ADDQ         BX, DI
-	ADDQ         BX, R8
-	VMOVUPS      64(CX), Y10
-	VMOVUPS      96(CX), Y11
-	VBROADCASTSS (DI), Y12
-	VFMADD231PS  Y12, Y10, Y0
-	VFMADD231PS  Y12, Y11, Y1
-	VBROADCASTSS (DI)(DX*1), Y12
-	VFMADD231PS  Y12, Y10, Y2
-	VFMADD231PS  Y12, Y11, Y3
-	VBROADCASTSS (DI)(DX*2), Y12
-	VFMADD231PS  Y12, Y10, Y4
-	VFMADD231PS  Y12, Y11, Y5
-	VBROADCASTSS (DI)(SI*1), Y12
-	VFMADD231PS  Y12, Y10, Y6
-	VFMADD231PS  Y12, Y11, Y7
-	VBROADCASTSS (R8), Y12
-	VFMADD231PS  Y12, Y10, Y8
-	VFMADD231PS  Y12, Y11, Y9
-	ADDQ         BX, DI
-	ADDQ         BX, R8
-	VMOVUPS      128(CX), Y10
-	VMOVUPS      160(CX), Y11
-	VBROADCASTSS (DI), Y12
-	VFMADD231PS  Y12, Y10, Y0
-	VFMADD231PS  Y12, Y11, Y1
-	VBROADCASTSS (DI)(DX*1), Y12
-	VFMADD231PS  Y12, Y10, Y2
-	VFMADD231PS  Y12, Y11, Y3
-	VBROADCASTSS (DI)(DX*2), Y12
-	VFMADD231PS  Y12, Y10, Y4
-	VFMADD231PS  Y12, Y11, Y5
-	VBROADCASTSS (DI)(SI*1), Y12
-	VFMADD231PS  Y12, Y10, Y6
-	VFMADD231PS  Y12, Y11, Y7
-	VBROADCASTSS (R8), Y12
-	VFMADD231PS  Y12, Y10, Y8
-	VFMADD231PS  Y12, Y11, Y9
-	ADDQ         BX, DI
-	ADDQ         BX, R8
-	VMOVUPS      192(CX), Y10
-	VMOVUPS      224(CX), Y11
-	VBROADCASTSS (DI), Y12
-	VFMADD231PS  Y12, Y10, Y0
-	VFMADD231PS  Y12, Y11, Y1
-	VBROADCASTSS (DI)(DX*1), Y12
-	VFMADD231PS  Y12, Y10, Y2
-	VFMADD231PS  Y12, Y11, Y3
-	VBROADCASTSS (DI)(DX*2), Y12
-	VFMADD231PS  Y12, Y10, Y4
-	VFMADD231PS  Y12, Y11, Y5
-	VBROADCASTSS (DI)(SI*1), Y12
-	VFMADD231PS  Y12, Y10, Y6
-	VFMADD231PS  Y12, Y11, Y7
-	VBROADCASTSS (R8), Y12
-	VFMADD231PS  Y12, Y10, Y8
-	VFMADD231PS  Y12, Y11, Y9
-	ADDQ         BX, DI
-	ADDQ         BX, R8
-	ADDQ         $0x00000100, CX
-	DECQ         R9
-	JNZ          turn
+narrow_turn:
+	VMOVUPS      (CX), Y3
+	ADDQ         DX, CX
+	VBROADCASTSS (DI), Y4
+	VFMADD231PS  Y4, Y3, Y1
+	VBROADCASTSS (DI)(BX*1), Y4
+	VFMADD231PS  Y4, Y3, Y2
+	ADDQ         SI, DI
+	VMOVUPS      (CX), Y3
+	ADDQ         DX, CX
+	VBROADCASTSS (DI), Y4
+	VFMADD231PS  Y4, Y3, Y1
+	VBROADCASTSS (DI)(BX*1), Y4
+	VFMADD231PS  Y4, Y3, Y2
+	ADDQ         SI, DI
+	VMOVUPS      (CX), Y3
+	ADDQ         DX, CX
+	VBROADCASTSS (DI), Y4
+	VFMADD231PS  Y4, Y3, Y1
+	VBROADCASTSS (DI)(BX*1), Y4
+	VFMADD231PS  Y4, Y3, Y2
+	ADDQ         SI, DI
+	VMOVUPS      (CX), Y3
+	ADDQ         DX, CX
+	VBROADCASTSS (DI), Y4
+	VFMADD231PS  Y4, Y3, Y1
+	VBROADCASTSS (DI)(BX*1), Y4
+	VFMADD231PS  Y4, Y3, Y2
+	ADDQ         SI, DI
+	DECQ         R8
+	JNZ          narrow_turn
 
-rest:
+narrow_rest:
 	ANDQ $0x03, AX
-	JZ   done
+	JZ   narrow_summed
 
-one:
-	VMOVUPS      (CX), Y10
-	VMOVUPS      32(CX), Y11
-	VBROADCASTSS (DI), Y12
-	VFMADD231PS  Y12, Y10, Y0
-	VFMADD231PS  Y12, Y11, Y1
-	VBROADCASTSS (DI)(DX*1), Y12
-	VFMADD231PS  Y12, Y10, Y2
-	VFMADD231PS  Y12, Y11, Y3
-	VBROADCASTSS (DI)(DX*2), Y12
-	VFMADD231PS  Y12, Y10, Y4
-	VFMADD231PS  Y12, Y11, Y5
-	VBROADCASTSS (DI)(SI*1), Y12
-	VFMADD231PS  Y12, Y10, Y6
-	VFMADD231PS  Y12, Y11, Y7
-	VBROADCASTSS (R8), Y12
-	VFMADD231PS  Y12, Y10, Y8
-	VFMADD231PS  Y12, Y11, Y9
-	ADDQ         BX, DI
-	ADDQ         BX, R8
-	ADDQ         $0x00000040, CX
+narrow_one:
+	VMOVUPS      (CX), Y3
+	ADDQ         DX, CX
+	VBROADCASTSS (DI), Y4
+	VFMADD231PS  Y4, Y3, Y1
+	VBROADCASTSS (DI)(BX*1), Y4
+	VFMADD231PS  Y4, Y3, Y2
+	ADDQ         SI, DI
 	DECQ         AX
-	JNZ          one
+	JNZ          narrow_one
 
-done:
-	MOVQ    c+40(FP), AX
-	MOVQ    ldc+48(FP), CX
-	VMOVUPS Y0, (AX)
-	VMOVUPS Y1, 32(AX)
-	ADDQ    CX, AX
-	VMOVUPS Y2, (AX)
-	VMOVUPS Y3, 32(AX)
-	ADDQ    CX, AX
-	VMOVUPS Y4, (AX)
-	VMOVUPS Y5, 32(AX)
-	ADDQ    CX, AX
-	VMOVUPS Y6, (AX)
-	VMOVUPS Y7, 32(AX)
-	ADDQ    CX, AX
-	VMOVUPS Y8, (AX)
-	VMOVUPS Y9, 32(AX)
+narrow_summed:
+	MOVQ       add+80(FP), AX
+	MOVQ       ldadd+88(FP), CX
+	TESTQ      AX, AX
+	JZ         narrow_added
+	VMASKMOVPS (AX), Y0, Y3
+	VADDPS     Y3, Y1, Y1
+	ADDQ       CX, AX
+	VMASKMOVPS (AX), Y0, Y3
+	VADDPS     Y3, Y2, Y2
+
+narrow_added:
+	MOVQ       c+56(FP), AX
+	MOVQ       ldc+64(FP), CX
+	VMASKMOVPS Y1, Y0, (AX)
+	ADDQ       CX, AX
+	VMASKMOVPS Y2, Y0, (AX)
 	VZEROUPPER
 	RET
 
-// func tile256x6(k int, a *float32, row int, col int, b *float32, c *float32, ldc int, init *float32, ldinit int)
-// Requires: AVX, FMA3, MMX+
-TEXT ·tile256x6(SB), NOSPLIT, $0-72
+// func tile256x3(k int, a *float32, row int, col int, b *float32, ldb int, cols int, c *float32, ldc int, start *float32, add *float32, ldadd int)
+// Requires: AVX, AVX2, FMA3, MMX+
+TEXT ·tile256x3(SB), NOSPLIT, $0-96
+	MOVQ       cols+48(FP), AX
+	CMPQ       AX, $0x08
+	JLE        narrow
+	MOVQ       cols+48(FP), AX
+	MOVQ       $0x00000010, CX
+	SUBQ       AX, CX
+	SHLQ       $0x03, CX
+	MOVQ       $-1, AX
+	SHRQ       CL, AX
+	VMOVQ      AX, X0
+	VPMOVSXBD  X0, Y0
+	MOVQ       start+72(FP), AX
+	VXORPS     Y1, Y1, Y1
+	VXORPS     Y2, Y2, Y2
+	TESTQ      AX, AX
+	JZ         wide_begun
+	VMOVUPS    (AX), Y1
+	VMASKMOVPS 32(AX), Y0, Y2
+
+wide_begun:
+	VMOVAPS Y1, Y3
+	VMOVAPS Y2, Y4
+	VMOVAPS Y1, Y5
+	VMOVAPS Y2, Y6
+	MOVQ    c+56(FP), AX
+	MOVQ    ldc+64(FP), CX
+	MOVQ    add+80(FP), DX
+	TESTQ   DX, DX
+	JZ      wide_prefetch
+	MOVQ    DX, AX
+	MOVQ    ldadd+88(FP), CX
+
+wide_prefetch:
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
 	MOVQ       k+0(FP), AX
 	MOVQ       b+32(FP), CX
-	MOVQ       init+56(FP), DX
-	MOVQ       ldinit+64(FP), BX
-	MOVQ       c+40(FP), SI
-	MOVQ       ldc+48(FP), DI
-	VMOVUPS    (DX), Y0
-	VMOVUPS    32(DX), Y1
-	PREFETCHT0 (SI)
-	PREFETCHT0 63(SI)
-	ADDQ       BX, DX
-	ADDQ       DI, SI
-	VMOVUPS    (DX), Y2
-	VMOVUPS    32(DX), Y3
-	PREFETCHT0 (SI)
-	PREFETCHT0 63(SI)
-	ADDQ       BX, DX
-	ADDQ       DI, SI
-	VMOVUPS    (DX), Y4
-	VMOVUPS    32(DX), Y5
-	PREFETCHT0 (SI)
-	PREFETCHT0 63(SI)
-	ADDQ       BX, DX
-	ADDQ       DI, SI
-	VMOVUPS    (DX), Y6
-	VMOVUPS    32(DX), Y7
-	PREFETCHT0 (SI)
-	PREFETCHT0 63(SI)
-	ADDQ       BX, DX
-	ADDQ       DI, SI
-	VMOVUPS    (DX), Y8
-	VMOVUPS    32(DX), Y9
-	PREFETCHT0 (SI)
-	PREFETCHT0 63(SI)
-	ADDQ       BX, DX
-	ADDQ       DI, SI
-	VMOVUPS    (DX), Y10
-	VMOVUPS    32(DX), Y11
-	PREFETCHT0 (SI)
-	PREFETCHT0 63(SI)
-	MOVQ       row+16(FP), DX
-	MOVQ       col+24(FP), BX
-	LEAQ       (DX)(DX*2), SI
+	MOVQ       ldb+40(FP), DX
+	MOVQ       row+16(FP), BX
+	MOVQ       col+24(FP), SI
+	LEAQ       (BX)(BX*2), DI
 	MOVQ       a+8(FP), DI
-	LEAQ       (DI)(DX*4), R8
-	MOVQ       AX, R9
-	SHRQ       $0x02, R9
-	JZ         rest
+	MOVQ       AX, R8
+	SHRQ       $0x02, R8
+	JZ         wide_rest
 	PCALIGN    $0x40
 
-turn:
-	VMOVUPS      (CX), Y12
-	VMOVUPS      32(CX), Y13
-	VBROADCASTSS (DI), Y14
-	VFMADD231PS  Y14, Y12, Y0
-	VFMADD231PS  Y14, Y13, Y1
-	VBROADCASTSS (DI)(DX*1), Y14
-	VFMADD231PS  Y14, Y12, Y2
-	VFMADD231PS  Y14, Y13, Y3
-	VBROADCASTSS (DI)(DX*2), Y14
-	VFMADD231PS  Y14, Y12, Y4
-	VFMADD231PS  Y14, Y13, Y5
-	VBROADCASTSS (DI)(SI*1), Y14
-	VFMADD231PS  Y14, Y12, Y6
-	VFMADD231PS  Y14, Y13, Y7
-	VBROADCASTSS (R8), Y14
-	VFMADD231PS  Y14, Y12, Y8
-	VFMADD231PS  Y14, Y13, Y9
-	VBROADCASTSS (R8)(DX*1), Y14
-	VFMADD231PS  Y14, Y12, Y10
-	VFMADD231PS  Y14, Y13, Y11
-	ADDQ         BX, DI
-	ADDQ         BX, R8
-	VMOVUPS      64(CX), Y12
-	VMOVUPS      96(CX), Y13
-	VBROADCASTSS (DI), Y14
-	VFMADD231PS  Y14, Y12, Y0
-	VFMADD231PS  Y14, Y13, Y1
-	VBROADCASTSS (DI)(DX*1), Y14
-	VFMADD231PS  Y14, Y12, Y2
-	VFMADD231PS  Y14, Y13, Y3
-	VBROADCASTSS (DI)(DX*2), Y14
-	VFMADD231PS  Y14, Y12, Y4
-	VFMADD231PS  Y14, Y13, Y5
-	VBROADCASTSS (DI)(SI*1), Y14
-	VFMADD231PS  Y14, Y12, Y6
-	VFMADD231PS  Y14, Y13, Y7
-	VBROADCASTSS (R8), Y14
-	VFMADD231PS  Y14, Y12, Y8
-	VFMADD231PS  Y14, Y13, Y9
-	VBROADCASTSS (R8)(DX*1), Y14
-	VFMADD231PS  Y14, Y12, Y10
-	VFMADD231PS  Y14, Y13, Y11
-	ADDQ         BX, DI
-	ADDQ         BX, R8
-	VMOVUPS      128(CX), Y12
-	VMOVUPS      160(CX), Y13
-	VBROADCASTSS (DI), Y14
-	VFMADD231PS  Y14, Y12, Y0
-	VFMADD231PS  Y14, Y13, Y1
-	VBROADCASTSS (DI)(DX*1), Y14
-	VFMADD231PS  Y14, Y12, Y2
-	VFMADD231PS  Y14, Y13, Y3
-	VBROADCASTSS (DI)(DX*2), Y14
-	VFMADD231PS  Y14, Y12, Y4
-	VFMADD231PS  Y14, Y13, Y5
-	VBROADCASTSS (DI)(SI*1), Y14
-	VFMADD231PS  Y14, Y12, Y6
-	VFMADD231PS  Y14, Y13, Y7
-	VBROADCASTSS (R8), Y14
-	VFMADD231PS  Y14, Y12, Y8
-	VFMADD231PS  Y14, Y13, Y9
-	VBROADCASTSS (R8)(DX*1), Y14
-	VFMADD231PS  Y14, Y12, Y10
-	VFMADD231PS  Y14, Y13, Y11
-	ADDQ         BX, DI
-	ADDQ         BX, R8
-	VMOVUPS      192(CX), Y12
-	VMOVUPS      224(CX), Y13
-	VBROADCASTSS (DI), Y14
-	VFMADD231PS  Y14, Y12, Y0
-	VFMADD231PS  Y14, Y13, Y1
-	VBROADCASTSS (DI)(DX*1), Y14
-	VFMADD231PS  Y14, Y12, Y2
-	VFMADD231PS  Y14, Y13, Y3
-	VBROADCASTSS (DI)(DX*2), Y14
-	VFMADD231PS  Y14, Y12, Y4
-	VFMADD231PS  Y14, Y13, Y5
-	VBROADCASTSS (DI)(SI*1), Y14
-	VFMADD231PS  Y14, Y12, Y6
-	VFMADD231PS  Y14, Y13, Y7
-	VBROADCASTSS (R8), Y14
-	VFMADD231PS  Y14, Y12, Y8
-	VFMADD231PS  Y14, Y13, Y9
-	VBROADCASTSS (R8)(DX*1), Y14
-	VFMADD231PS  Y14, Y12, Y10
-	VFMADD231PS  Y14, Y13, Y11
-	ADDQ         BX, DI
-	ADDQ         BX, R8
-	ADDQ         $0x00000100, CX
-	DECQ         R9
-	JNZ          turn
+wide_turn:
+	VMOVUPS      (CX), Y7
+	VMOVUPS      32(CX), Y8
+	ADDQ         DX, CX
+	VBROADCASTSS (DI), Y9
+	VFMADD231PS  Y9, Y7, Y1
+	VFMADD231PS  Y9, Y8, Y2
+	VBROADCASTSS (DI)(BX*1), Y9
+	VFMADD231PS  Y9, Y7, Y3
+	VFMADD231PS  Y9, Y8, Y4
+	VBROADCASTSS (DI)(BX*2), Y9
+	VFMADD231PS  Y9, Y7, Y5
+	VFMADD231PS  Y9, Y8, Y6
+	ADDQ         SI, DI
+	VMOVUPS      (CX), Y7
+	VMOVUPS      32(CX), Y8
+	ADDQ         DX, CX
+	VBROADCASTSS (DI), Y9
+	VFMADD231PS  Y9, Y7, Y1
+	VFMADD231PS  Y9, Y8, Y2
+	VBROADCASTSS (DI)(BX*1), Y9
+	VFMADD231PS  Y9, Y7, Y3
+	VFMADD231PS  Y9, Y8, Y4
+	VBROADCASTSS (DI)(BX*2), Y9
+	VFMADD231PS  Y9, Y7, Y5
+	VFMADD231PS  Y9, Y8, Y6
+	ADDQ         SI, DI
+	VMOVUPS      (CX), Y7
+	VMOVUPS      32(CX), Y8
+	ADDQ         DX, CX
+	VBROADCASTSS (DI), Y9
+	VFMADD231PS  Y9, Y7, Y1
+	VFMADD231PS  Y9, Y8, Y2
+	VBROADCASTSS (DI)(BX*1), Y9
+	VFMADD231PS  Y9, Y7, Y3
+	VFMADD231PS  Y9, Y8, Y4
+	VBROADCASTSS (DI)(BX*2), Y9
+	VFMADD231PS  Y9, Y7, Y5
+	VFMADD231PS  Y9, Y8, Y6
+	ADDQ         SI, DI
+	VMOVUPS      (CX), Y7
+	VMOVUPS      32(CX), Y8
+	ADDQ         DX, CX
+	VBROADCASTSS (DI), Y9
+	VFMADD231PS  Y9, Y7, Y1
+	VFMADD231PS  Y9, Y8, Y2
+	VBROADCASTSS (DI)(BX*1), Y9
+	VFMADD231PS  Y9, Y7, Y3
+	VFMADD231PS  Y9, Y8, Y4
+	VBROADCASTSS (DI)(BX*2), Y9
+	VFMADD231PS  Y9, Y7, Y5
+	VFMADD231PS  Y9, Y8, Y6
+	ADDQ         SI, DI
+	DECQ         R8
+	JNZ          wide_turn
 
-rest:
+wide_rest:
 	ANDQ $0x03, AX
-	JZ   done
+	JZ   wide_summed
 
-one:
-	VMOVUPS      (CX), Y12
-	VMOVUPS      32(CX), Y13
-	VBROADCASTSS (DI), Y14
-	VFMADD231PS  Y14, Y12, Y0
-	VFMADD231PS  Y14, Y13, Y1
-	VBROADCASTSS (DI)(DX*1), Y14
-	VFMADD231PS  Y14, Y12, Y2
-	VFMADD231PS  Y14, Y13, Y3
-	VBROADCASTSS (DI)(DX*2), Y14
-	VFMADD231PS  Y14, Y12, Y4
-	VFMADD231PS  Y14, Y13, Y5
-	VBROADCASTSS (DI)(SI*1), Y14
-	VFMADD231PS  Y14, Y12, Y6
-	VFMADD231PS  Y14, Y13, Y7
-	VBROADCASTSS (R8), Y14
-	VFMADD231PS  Y14, Y12, Y8
-	VFMADD231PS  Y14, Y13, Y9
-	VBROADCASTSS (R8)(DX*1), Y14
-	VFMADD231PS  Y14, Y12, Y10
-	VFMADD231PS  Y14, Y13, Y11
-	ADDQ         BX, DI
-	ADDQ         BX, R8
-	ADDQ         $0x00000040, CX
+wide_one:
+	VMOVUPS      (CX), Y7
+	VMOVUPS      32(CX), Y8
+	ADDQ         DX, CX
+	VBROADCASTSS (DI), Y9
+	VFMADD231PS  Y9, Y7, Y1
+	VFMADD231PS  Y9, Y8, Y2
+	VBROADCASTSS (DI)(BX*1), Y9
+	VFMADD231PS  Y9, Y7, Y3
+	VFMADD231PS  Y9, Y8, Y4
+	VBROADCASTSS (DI)(BX*2), Y9
+	VFMADD231PS  Y9, Y7, Y5
+	VFMADD231PS  Y9, Y8, Y6
+	ADDQ         SI, DI
 	DECQ         AX
-	JNZ          one
+	JNZ          wide_one
 
-done:
-	MOVQ    c+40(FP), AX
-	MOVQ    ldc+48(FP), CX
-	VMOVUPS Y0, (AX)
-	VMOVUPS Y1, 32(AX)
-	ADDQ    CX, AX
-	VMOVUPS Y2, (AX)
-	VMOVUPS Y3, 32(AX)
-	ADDQ    CX, AX
-	VMOVUPS Y4, (AX)
-	VMOVUPS Y5, 32(AX)
-	ADDQ    CX, AX
-	VMOVUPS Y6, (AX)
-	VMOVUPS Y7, 32(AX)
-	ADDQ    CX, AX
-	VMOVUPS Y8, (AX)
-	VMOVUPS Y9, 32(AX)
-	ADDQ    CX, AX
-	VMOVUPS Y10, (AX)
-	VMOVUPS Y11, 32(AX)
+wide_summed:
+	MOVQ       add+80(FP), AX
+	MOVQ       ldadd+88(FP), CX
+	TESTQ      AX, AX
+	JZ         wide_added
+	VMOVUPS    (AX), Y7
+	VADDPS     Y7, Y1, Y1
+	VMASKMOVPS 32(AX), Y0, Y7
+	VADDPS     Y7, Y2, Y2
+	ADDQ       CX, AX
+	VMOVUPS    (AX), Y7
+	VADDPS     Y7, Y3, Y3
+	VMASKMOVPS 32(AX), Y0, Y7
+	VADDPS     Y7, Y4, Y4
+	ADDQ       CX, AX
+	VMOVUPS    (AX), Y7
+	VADDPS     Y7, Y5, Y5
+	VMASKMOVPS 32(AX), Y0, Y7
+	VADDPS     Y7, Y6, Y6
+
+wide_added:
+	MOVQ       c+56(FP), AX
+	MOVQ       ldc+64(FP), CX
+	VMOVUPS    Y1, (AX)
+	VMASKMOVPS Y2, Y0, 32(AX)
+	ADDQ       CX, AX
+	VMOVUPS    Y3, (AX)
+	VMASKMOVPS Y4, Y0, 32(AX)
+	ADDQ       CX, AX
+	VMOVUPS    Y5, (AX)
+	VMASKMOVPS Y6, Y0, 32(AX)
+	VZEROUPPER
+	RET
+
+narrow:
+	MOVQ       cols+48(FP), AX
+	MOVQ       $0x00000008, CX
+	SUBQ       AX, CX
+	SHLQ       $0x03, CX
+	MOVQ       $-1, AX
+	SHRQ       CL, AX
+	VMOVQ      AX, X0
+	VPMOVSXBD  X0, Y0
+	MOVQ       start+72(FP), AX
+	VXORPS     Y1, Y1, Y1
+	TESTQ      AX, AX
+	JZ         narrow_begun
+	VMASKMOVPS (AX), Y0, Y1
+
+narrow_begun:
+	VMOVAPS Y1, Y2
+	VMOVAPS Y1, Y3
+	MOVQ    c+56(FP), AX
+	MOVQ    ldc+64(FP), CX
+	MOVQ    add+80(FP), DX
+	TESTQ   DX, DX
+	JZ      narrow_prefetch
+	MOVQ    DX, AX
+	MOVQ    ldadd+88(FP), CX
+
+narrow_prefetch:
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	MOVQ       k+0(FP), AX
+	MOVQ       b+32(FP), CX
+	MOVQ       ldb+40(FP), DX
+	MOVQ       row+16(FP), BX
+	MOVQ       col+24(FP), SI
+	LEAQ       (BX)(BX*2), DI
+	MOVQ       a+8(FP), DI
+	MOVQ       AX, R8
+	SHRQ       $0x02, R8
+	JZ         narrow_rest
+	PCALIGN    $0x40
+
+narrow_turn:
+	VMOVUPS      (CX), Y4
+	ADDQ         DX, CX
+	VBROADCASTSS (DI), Y5
+	VFMADD231PS  Y5, Y4, Y1
+	VBROADCASTSS (DI)(BX*1), Y5
+	VFMADD231PS  Y5, Y4, Y2
+	VBROADCASTSS (DI)(BX*2), Y5
+	VFMADD231PS  Y5, Y4, Y3
+	ADDQ         SI, DI
+	VMOVUPS      (CX), Y4
+	ADDQ         DX, CX
+	VBROADCASTSS (DI), Y5
+	VFMADD231PS  Y5, Y4, Y1
+	VBROADCASTSS (DI)(BX*1), Y5
+	VFMADD231PS  Y5, Y4, Y2
+	VBROADCASTSS (DI)(BX*2), Y5
+	VFMADD231PS  Y5, Y4, Y3
+	ADDQ         SI, DI
+	VMOVUPS      (CX), Y4
+	ADDQ         DX, CX
+	VBROADCASTSS (DI), Y5
+	VFMADD231PS  Y5, Y4, Y1
+	VBROADCASTSS (DI)(BX*1), Y5
+	VFMADD231PS  Y5, Y4, Y2
+	VBROADCASTSS (DI)(BX*2), Y5
+	VFMADD231PS  Y5, Y4, Y3
+	ADDQ         SI, DI
+	VMOVUPS      (CX), Y4
+	ADDQ         DX, CX
+	VBROADCASTSS (DI), Y5
+	VFMADD231PS  Y5, Y4, Y1
+	VBROADCASTSS (DI)(BX*1), Y5
+	VFMADD231PS  Y5, Y4, Y2
+	VBROADCASTSS (DI)(BX*2), Y5
+	VFMADD231PS  Y5, Y4, Y3
+	ADDQ         SI, DI
+	DECQ         R8
+	JNZ          narrow_turn
+
+narrow_rest:
+	ANDQ $0x03, AX
+	JZ   narrow_summed
+
+narrow_one:
+	VMOVUPS      (CX), Y4
+	ADDQ         DX, CX
+	VBROADCASTSS (DI), Y5
+	VFMADD231PS  Y5, Y4, Y1
+	VBROADCASTSS (DI)(BX*1), Y5
+	VFMADD231PS  Y5, Y4, Y2
+	VBROADCASTSS (DI)(BX*2), Y5
+	VFMADD231PS  Y5, Y4, Y3
+	ADDQ         SI, DI
+	DECQ         AX
+	JNZ          narrow_one
+
+narrow_summed:
+	MOVQ       add+80(FP), AX
+	MOVQ       ldadd+88(FP), CX
+	TESTQ      AX, AX
+	JZ         narrow_added
+	VMASKMOVPS (AX), Y0, Y4
+	VADDPS     Y4, Y1, Y1
+	ADDQ       CX, AX
+	VMASKMOVPS (AX), Y0, Y4
+	VADDPS     Y4, Y2, Y2
+	ADDQ       CX, AX
+	VMASKMOVPS (AX), Y0, Y4
+	VADDPS     Y4, Y3, Y3
+
+narrow_added:
+	MOVQ       c+56(FP), AX
+	MOVQ       ldc+64(FP), CX
+	VMASKMOVPS Y1, Y0, (AX)
+	ADDQ       CX, AX
+	VMASKMOVPS Y2, Y0, (AX)
+	ADDQ       CX, AX
+	VMASKMOVPS Y3, Y0, (AX)
+	VZEROUPPER
+	RET
+
+// func tile256x4(k int, a *float32, row int, col int, b *float32, ldb int, cols int, c *float32, ldc int, start *float32, add *float32, ldadd int)
+// Requires: AVX, AVX2, FMA3, MMX+
+TEXT ·tile256x4(SB), NOSPLIT, $0-96
+	MOVQ       cols+48(FP), AX
+	CMPQ       AX, $0x08
+	JLE        narrow
+	MOVQ       cols+48(FP), AX
+	MOVQ       $0x00000010, CX
+	SUBQ       AX, CX
+	SHLQ       $0x03, CX
+	MOVQ       $-1, AX
+	SHRQ       CL, AX
+	VMOVQ      AX, X0
+	VPMOVSXBD  X0, Y0
+	MOVQ       start+72(FP), AX
+	VXORPS     Y1, Y1, Y1
+	VXORPS     Y2, Y2, Y2
+	TESTQ      AX, AX
+	JZ         wide_begun
+	VMOVUPS    (AX), Y1
+	VMASKMOVPS 32(AX), Y0, Y2
+
+wide_begun:
+	VMOVAPS Y1, Y3
+	VMOVAPS Y2, Y4
+	VMOVAPS Y1, Y5
+	VMOVAPS Y2, Y6
+	VMOVAPS Y1, Y7
+	VMOVAPS Y2, Y8
+	MOVQ    c+56(FP), AX
+	MOVQ    ldc+64(FP), CX
+	MOVQ    add+80(FP), DX
+	TESTQ   DX, DX
+	JZ      wide_prefetch
+	MOVQ    DX, AX
+	MOVQ    ldadd+88(FP), CX
+
+wide_prefetch:
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	MOVQ       k+0(FP), AX
+	MOVQ       b+32(FP), CX
+	MOVQ       ldb+40(FP), DX
+	MOVQ       row+16(FP), BX
+	MOVQ       col+24(FP), SI
+	LEAQ       (BX)(BX*2), DI
+	MOVQ       a+8(FP), R8
+	MOVQ       AX, R9
+	SHRQ       $0x02, R9
+	JZ         wide_rest
+	PCALIGN    $0x40
+
+wide_turn:
+	VMOVUPS      (CX), Y9
+	VMOVUPS      32(CX), Y10
+	ADDQ         DX, CX
+	VBROADCASTSS (R8), Y11
+	VFMADD231PS  Y11, Y9, Y1
+	VFMADD231PS  Y11, Y10, Y2
+	VBROADCASTSS (R8)(BX*1), Y11
+	VFMADD231PS  Y11, Y9, Y3
+	VFMADD231PS  Y11, Y10, Y4
+	VBROADCASTSS (R8)(BX*2), Y11
+	VFMADD231PS  Y11, Y9, Y5
+	VFMADD231PS  Y11, Y10, Y6
+	VBROADCASTSS (R8)(DI*1), Y11
+	VFMADD231PS  Y11, Y9, Y7
+	VFMADD231PS  Y11, Y10, Y8
+	ADDQ         SI, R8
+	VMOVUPS      (CX), Y9
+	VMOVUPS      32(CX), Y10
+	ADDQ         DX, CX
+	VBROADCASTSS (R8), Y11
+	VFMADD231PS  Y11, Y9, Y1
+	VFMADD231PS  Y11, Y10, Y2
+	VBROADCASTSS (R8)(BX*1), Y11
+	VFMADD231PS  Y11, Y9, Y3
+	VFMADD231PS  Y11, Y10, Y4
+	VBROADCASTSS (R8)(BX*2), Y11
+	VFMADD231PS  Y11, Y9, Y5
+	VFMADD231PS  Y11, Y10, Y6
+	VBROADCASTSS (R8)(DI*1), Y11
+	VFMADD231PS  Y11, Y9, Y7
+	VFMADD231PS  Y11, Y10, Y8
+	ADDQ         SI, R8
+	VMOVUPS      (CX), Y9
+	VMOVUPS      32(CX), Y10
+	ADDQ         DX, CX
+	VBROADCASTSS (R8), Y11
+	VFMADD231PS  Y11, Y9, Y1
+	VFMADD231PS  Y11, Y10, Y2
+	VBROADCASTSS (R8)(BX*1), Y11
+	VFMADD231PS  Y11, Y9, Y3
+	VFMADD231PS  Y11, Y10, Y4
+	VBROADCASTSS (R8)(BX*2), Y11
+	VFMADD231PS  Y11, Y9, Y5
+	VFMADD231PS  Y11, Y10, Y6
+	VBROADCASTSS (R8)(DI*1), Y11
+	VFMADD231PS  Y11, Y9, Y7
+	VFMADD231PS  Y11, Y10, Y8
+	ADDQ         SI, R8
+	VMOVUPS      (CX), Y9
+	VMOVUPS      32(CX), Y10
+	ADDQ         DX, CX
+	VBROADCASTSS (R8), Y11
+	VFMADD231PS  Y11, Y9, Y1
+	VFMADD231PS  Y11, Y10, Y2
+	VBROADCASTSS (R8)(BX*1), Y11
+	VFMADD231PS  Y11, Y9, Y3
+	VFMADD231PS  Y11, Y10, Y4
+	VBROADCASTSS (R8)(BX*2), Y11
+	VFMADD231PS  Y11, Y9, Y5
+	VFMADD231PS  Y11, Y10, Y6
+	VBROADCASTSS (R8)(DI*1), Y11
+	VFMADD231PS  Y11, Y9, Y7
+	VFMADD231PS  Y11, Y10, Y8
+	ADDQ         SI, R8
+	DECQ         R9
+	JNZ          wide_turn
+
+wide_rest:
+	ANDQ $0x03, AX
+	JZ   wide_summed
+
+wide_one:
+	VMOVUPS      (CX), Y9
+	VMOVUPS      32(CX), Y10
+	ADDQ         DX, CX
+	VBROADCASTSS (R8), Y11
+	VFMADD231PS  Y11, Y9, Y1
+	VFMADD231PS  Y11, Y10, Y2
+	VBROADCASTSS (R8)(BX*1), Y11
+	VFMADD231PS  Y11, Y9, Y3
+	VFMADD231PS  Y11, Y10, Y4
+	VBROADCASTSS (R8)(BX*2), Y11
+	VFMADD231PS  Y11, Y9, Y5
+	VFMADD231PS  Y11, Y10, Y6
+	VBROADCASTSS (R8)(DI*1), Y11
+	VFMADD231PS  Y11, Y9, Y7
+	VFMADD231PS  Y11, Y10, Y8
+	ADDQ         SI, R8
+	DECQ         AX
+	JNZ          wide_one
+
+wide_summed:
+	MOVQ       add+80(FP), AX
+	MOVQ       ldadd+88(FP), CX
+	TESTQ      AX, AX
+	JZ         wide_added
+	VMOVUPS    (AX), Y9
+	VADDPS     Y9, Y1, Y1
+	VMASKMOVPS 32(AX), Y0, Y9
+	VADDPS     Y9, Y2, Y2
+	ADDQ       CX, AX
+	VMOVUPS    (AX), Y9
+	VADDPS     Y9, Y3, Y3
+	VMASKMOVPS 32(AX), Y0, Y9
+	VADDPS     Y9, Y4, Y4
+	ADDQ       CX, AX
+	VMOVUPS    (AX), Y9
+	VADDPS     Y9, Y5, Y5
+	VMASKMOVPS 32(AX), Y0, Y9
+	VADDPS     Y9, Y6, Y6
+	ADDQ       CX, AX
+	VMOVUPS    (AX), Y9
+	VADDPS     Y9, Y7, Y7
+	VMASKMOVPS 32(AX), Y0, Y9
+	VADDPS     Y9, Y8, Y8
+
+wide_added:
+	MOVQ       c+56(FP), AX
+	MOVQ       ldc+64(FP), CX
+	VMOVUPS    Y1, (AX)
+	VMASKMOVPS Y2, Y0, 32(AX)
+	ADDQ       CX, AX
+	VMOVUPS    Y3, (AX)
+	VMASKMOVPS Y4, Y0, 32(AX)
+	ADDQ       CX, AX
+	VMOVUPS    Y5, (AX)
+	VMASKMOVPS Y6, Y0, 32(AX)
+	ADDQ       CX, AX
+	VMOVUPS    Y7, (AX)
+	VMASKMOVPS Y8, Y0, 32(AX)
+	VZEROUPPER
+	RET
+
+narrow:
+	MOVQ       cols+48(FP), AX
+	MOVQ       $0x00000008, CX
+	SUBQ       AX, CX
+	SHLQ       $0x03, CX
+	MOVQ       $-1, AX
+	SHRQ       CL, AX
+	VMOVQ      AX, X0
+	VPMOVSXBD  X0, Y0
+	MOVQ       start+72(FP), AX
+	VXORPS     Y1, Y1, Y1
+	TESTQ      AX, AX
+	JZ         narrow_begun
+	VMASKMOVPS (AX), Y0, Y1
+
+narrow_begun:
+	VMOVAPS Y1, Y2
+	VMOVAPS Y1, Y3
+	VMOVAPS Y1, Y4
+	MOVQ    c+56(FP), AX
+	MOVQ    ldc+64(FP), CX
+	MOVQ    add+80(FP), DX
+	TESTQ   DX, DX
+	JZ      narrow_prefetch
+	MOVQ    DX, AX
+	MOVQ    ldadd+88(FP), CX
+
+narrow_prefetch:
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	MOVQ       k+0(FP), AX
+	MOVQ       b+32(FP), CX
+	MOVQ       ldb+40(FP), DX
+	MOVQ       row+16(FP), BX
+	MOVQ       col+24(FP), SI
+	LEAQ       (BX)(BX*2), DI
+	MOVQ       a+8(FP), R8
+	MOVQ       AX, R9
+	SHRQ       $0x02, R9
+	JZ         narrow_rest
+	PCALIGN    $0x40
+
+narrow_turn:
+	VMOVUPS      (CX), Y5
+	ADDQ         DX, CX
+	VBROADCASTSS (R8), Y6
+	VFMADD231PS  Y6, Y5, Y1
+	VBROADCASTSS (R8)(BX*1), Y6
+	VFMADD231PS  Y6, Y5, Y2
+	VBROADCASTSS (R8)(BX*2), Y6
+	VFMADD231PS  Y6, Y5, Y3
+	VBROADCASTSS (R8)(DI*1), Y6
+	VFMADD231PS  Y6, Y5, Y4
+	ADDQ         SI, R8
+	VMOVUPS      (CX), Y5
+	ADDQ         DX, CX
+	VBROADCASTSS (R8), Y6
+	VFMADD231PS  Y6, Y5, Y1
+	VBROADCASTSS (R8)(BX*1), Y6
+	VFMADD231PS  Y6, Y5, Y2
+	VBROADCASTSS (R8)(BX*2), Y6
+	VFMADD231PS  Y6, Y5, Y3
+	VBROADCASTSS (R8)(DI*1), Y6
+	VFMADD231PS  Y6, Y5, Y4
+	ADDQ         SI, R8
+	VMOVUPS      (CX), Y5
+	ADDQ         DX, CX
+	VBROADCASTSS (R8), Y6
+	VFMADD231PS  Y6, Y5, Y1
+	VBROADCASTSS (R8)(BX*1), Y6
+	VFMADD231PS  Y6, Y5, Y2
+	VBROADCASTSS (R8)(BX*2), Y6
+	VFMADD231PS  Y6, Y5, Y3
+	VBROADCASTSS (R8)(DI*1), Y6
+	VFMADD231PS  Y6, Y5, Y4
+	ADDQ         SI, R8
+	VMOVUPS      (CX), Y5
+	ADDQ         DX, CX
+	VBROADCASTSS (R8), Y6
+	VFMADD231PS  Y6, Y5, Y1
+	VBROADCASTSS (R8)(BX*1), Y6
+	VFMADD231PS  Y6, Y5, Y2
+	VBROADCASTSS (R8)(BX*2), Y6
+	VFMADD231PS  Y6, Y5, Y3
+	VBROADCASTSS (R8)(DI*1), Y6
+	VFMADD231PS  Y6, Y5, Y4
+	ADDQ         SI, R8
+	DECQ         R9
+	JNZ          narrow_turn
+
+narrow_rest:
+	ANDQ $0x03, AX
+	JZ   narrow_summed
+
+narrow_one:
+	VMOVUPS      (CX), Y5
+	ADDQ         DX, CX
+	VBROADCASTSS (R8), Y6
+	VFMADD231PS  Y6, Y5, Y1
+	VBROADCASTSS (R8)(BX*1), Y6
+	VFMADD231PS  Y6, Y5, Y2
+	VBROADCASTSS (R8)(BX*2), Y6
+	VFMADD231PS  Y6, Y5, Y3
+	VBROADCASTSS (R8)(DI*1), Y6
+	VFMADD231PS  Y6, Y5, Y4
+	ADDQ         SI, R8
+	DECQ         AX
+	JNZ          narrow_one
+
+narrow_summed:
+	MOVQ       add+80(FP), AX
+	MOVQ       ldadd+88(FP), CX
+	TESTQ      AX, AX
+	JZ         narrow_added
+	VMASKMOVPS (AX), Y0, Y5
+	VADDPS     Y5, Y1, Y1
+	ADDQ       CX, AX
+	VMASKMOVPS (AX), Y0, Y5
+	VADDPS     Y5, Y2, Y2
+	ADDQ       CX, AX
+	VMASKMOVPS (AX), Y0, Y5
+	VADDPS     Y5, Y3, Y3
+	ADDQ       CX, AX
+	VMASKMOVPS (AX), Y0, Y5
+	VADDPS     Y5, Y4, Y4
+
+narrow_added:
+	MOVQ       c+56(FP), AX
+	MOVQ       ldc+64(FP), CX
+	VMASKMOVPS Y1, Y0, (AX)
+	ADDQ       CX, AX
+	VMASKMOVPS Y2, Y0, (AX)
+	ADDQ       CX, AX
+	VMASKMOVPS Y3, Y0, (AX)
+	ADDQ       CX, AX
+	VMASKMOVPS Y4, Y0, (AX)
+	VZEROUPPER
+	RET
+
+// func tile256x5(k int, a *float32, row int, col int, b *float32, ldb int, cols int, c *float32, ldc int, start *float32, add *float32, ldadd int)
+// Requires: AVX, AVX2, FMA3, MMX+
+TEXT ·tile256x5(SB), NOSPLIT, $0-96
+	MOVQ       cols+48(FP), AX
+	CMPQ       AX, $0x08
+	JLE        narrow
+	MOVQ       cols+48(FP), AX
+	MOVQ       $0x00000010, CX
+	SUBQ       AX, CX
+	SHLQ       $0x03, CX
+	MOVQ       $-1, AX
+	SHRQ       CL, AX
+	VMOVQ      AX, X0
+	VPMOVSXBD  X0, Y0
+	MOVQ       start+72(FP), AX
+	VXORPS     Y1, Y1, Y1
+	VXORPS     Y2, Y2, Y2
+	TESTQ      AX, AX
+	JZ         wide_begun
+	VMOVUPS    (AX), Y1
+	VMASKMOVPS 32(AX), Y0, Y2
+
+wide_begun:
+	VMOVAPS Y1, Y3
+	VMOVAPS Y2, Y4
+	VMOVAPS Y1, Y5
+	VMOVAPS Y2, Y6
+	VMOVAPS Y1, Y7
+	VMOVAPS Y2, Y8
+	VMOVAPS Y1, Y9
+	VMOVAPS Y2, Y10
+	MOVQ    c+56(FP), AX
+	MOVQ    ldc+64(FP), CX
+	MOVQ    add+80(FP), DX
+	TESTQ   DX, DX
+	JZ      wide_prefetch
+	MOVQ    DX, AX
+	MOVQ    ldadd+88(FP), CX
+
+wide_prefetch:
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	MOVQ       k+0(FP), AX
+	MOVQ       b+32(FP), CX
+	MOVQ       ldb+40(FP), DX
+	MOVQ       row+16(FP), BX
+	MOVQ       col+24(FP), SI
+	LEAQ       (BX)(BX*2), DI
+	MOVQ       a+8(FP), R8
+	LEAQ       (R8)(BX*4), R9
+	MOVQ       AX, R10
+	SHRQ       $0x02, R10
+	JZ         wide_rest
+	PCALIGN    $0x40
+
+wide_turn:
+	VMOVUPS      (CX), Y11
+	VMOVUPS      32(CX), Y12
+	ADDQ         DX, CX
+	VBROADCASTSS (R8), Y13
+	VFMADD231PS  Y13, Y11, Y1
+	VFMADD231PS  Y13, Y12, Y2
+	VBROADCASTSS (R8)(BX*1), Y13
+	VFMADD231PS  Y13, Y11, Y3
+	VFMADD231PS  Y13, Y12, Y4
+	VBROADCASTSS (R8)(BX*2), Y13
+	VFMADD231PS  Y13, Y11, Y5
+	VFMADD231PS  Y13, Y12, Y6
+	VBROADCASTSS (R8)(DI*1), Y13
+	VFMADD231PS  Y13, Y11, Y7
+	VFMADD231PS  Y13, Y12, Y8
+	VBROADCASTSS (R9), Y13
+	VFMADD231PS  Y13, Y11, Y9
+	VFMADD231PS  Y13, Y12, Y10
+	ADDQ         SI, R8
+	ADDQ         SI, R9
+	VMOVUPS      (CX), Y11
+	VMOVUPS      32(CX), Y12
+	ADDQ         DX, CX
+	VBROADCASTSS (R8), Y13
+	VFMADD231PS  Y13, Y11, Y1
+	VFMADD231PS  Y13, Y12, Y2
+	VBROADCASTSS (R8)(BX*1), Y13
+	VFMADD231PS  Y13, Y11, Y3
+	VFMADD231PS  Y13, Y12, Y4
+	VBROADCASTSS (R8)(BX*2), Y13
+	VFMADD231PS  Y13, Y11, Y5
+	VFMADD231PS  Y13, Y12, Y6
+	VBROADCASTSS (R8)(DI*1), Y13
+	VFMADD231PS  Y13, Y11, Y7
+	VFMADD231PS  Y13, Y12, Y8
+	VBROADCASTSS (R9), Y13
+	VFMADD231PS  Y13, Y11, Y9
+	VFMADD231PS  Y13, Y12, Y10
+	ADDQ         SI, R8
+	ADDQ         SI, R9
+	VMOVUPS      (CX), Y11
+	VMOVUPS      32(CX), Y12
+	ADDQ         DX, CX
+	VBROADCASTSS (R8), Y13
+	VFMADD231PS  Y13, Y11, Y1
+	VFMADD231PS  Y13, Y12, Y2
+	VBROADCASTSS (R8)(BX*1), Y13
+	VFMADD231PS  Y13, Y11, Y3
+	VFMADD231PS  Y13, Y12, Y4
+	VBROADCASTSS (R8)(BX*2), Y13
+	VFMADD231PS  Y13, Y11, Y5
+	VFMADD231PS  Y13, Y12, Y6
+	VBROADCASTSS (R8)(DI*1), Y13
+	VFMADD231PS  Y13, Y11, Y7
+	VFMADD231PS  Y13, Y12, Y8
+	VBROADCASTSS (R9), Y13
+	VFMADD231PS  Y13, Y11, Y9
+	VFMADD231PS  Y13, Y12, Y10
+	ADDQ         SI, R8
+	ADDQ         SI, R9
+	VMOVUPS      (CX), Y11
+	VMOVUPS      32(CX), Y12
+	ADDQ         DX, CX
+	VBROADCASTSS (R8), Y13
+	VFMADD231PS  Y13, Y11, Y1
+	VFMADD231PS  Y13, Y12, Y2
+	VBROADCASTSS (R8)(BX*1), Y13
+	VFMADD231PS  Y13, Y11, Y3
+	VFMADD231PS  Y13, Y12, Y4
+	VBROADCASTSS (R8)(BX*2), Y13
+	VFMADD231PS  Y13, Y11, Y5
+	VFMADD231PS  Y13, Y12, Y6
+	VBROADCASTSS (R8)(DI*1), Y13
+	VFMADD231PS  Y13, Y11, Y7
+	VFMADD231PS  Y13, Y12, Y8
+	VBROADCASTSS (R9), Y13
+	VFMADD231PS  Y13, Y11, Y9
+	VFMADD231PS  Y13, Y12, Y10
+	ADDQ         SI, R8
+	ADDQ         SI, R9
+	DECQ         R10
+	JNZ          wide_turn
+
+wide_rest:
+	ANDQ $0x03, AX
+	JZ   wide_summed
+
+wide_one:
+	VMOVUPS      (CX), Y11
+	VMOVUPS      32(CX), Y12
+	ADDQ         DX, CX
+	VBROADCASTSS (R8), Y13
+	VFMADD231PS  Y13, Y11, Y1
+	VFMADD231PS  Y13, Y12, Y2
+	VBROADCASTSS (R8)(BX*1), Y13
+	VFMADD231PS  Y13, Y11, Y3
+	VFMADD231PS  Y13, Y12, Y4
+	VBROADCASTSS (R8)(BX*2), Y13
+	VFMADD231PS  Y13, Y11, Y5
+	VFMADD231PS  Y13, Y12, Y6
+	VBROADCASTSS (R8)(DI*1), Y13
+	VFMADD231PS  Y13, Y11, Y7
+	VFMADD231PS  Y13, Y12, Y8
+	VBROADCASTSS (R9), Y13
+	VFMADD231PS  Y13, Y11, Y9
+	VFMADD231PS  Y13, Y12, Y10
+	ADDQ         SI, R8
+	ADDQ         SI, R9
+	DECQ         AX
+	JNZ          wide_one
+
+wide_summed:
+	MOVQ       add+80(FP), AX
+	MOVQ       ldadd+88(FP), CX
+	TESTQ      AX, AX
+	JZ         wide_added
+	VMOVUPS    (AX), Y11
+	VADDPS     Y11, Y1, Y1
+	VMASKMOVPS 32(AX), Y0, Y11
+	VADDPS     Y11, Y2, Y2
+	ADDQ       CX, AX
+	VMOVUPS    (AX), Y11
+	VADDPS     Y11, Y3, Y3
+	VMASKMOVPS 32(AX), Y0, Y11
+	VADDPS     Y11, Y4, Y4
+	ADDQ       CX, AX
+	VMOVUPS    (AX), Y11
+	VADDPS     Y11, Y5, Y5
+	VMASKMOVPS 32(AX), Y0, Y11
+	VADDPS     Y11, Y6, Y6
+	ADDQ       CX, AX
+	VMOVUPS    (AX), Y11
+	VADDPS     Y11, Y7, Y7
+	VMASKMOVPS 32(AX), Y0, Y11
+	VADDPS     Y11, Y8, Y8
+	ADDQ       CX, AX
+	VMOVUPS    (AX), Y11
+	VADDPS     Y11, Y9, Y9
+	VMASKMOVPS 32(AX), Y0, Y11
+	VADDPS     Y11, Y10, Y10
+
+wide_added:
+	MOVQ       c+56(FP), AX
+	MOVQ       ldc+64(FP), CX
+	VMOVUPS    Y1, (AX)
+	VMASKMOVPS Y2, Y0, 32(AX)
+	ADDQ       CX, AX
+	VMOVUPS    Y3, (AX)
+	VMASKMOVPS Y4, Y0, 32(AX)
+	ADDQ       CX, AX
+	VMOVUPS    Y5, (AX)
+	VMASKMOVPS Y6, Y0, 32(AX)
+	ADDQ       CX, AX
+	VMOVUPS    Y7, (AX)
+	VMASKMOVPS Y8, Y0, 32(AX)
+	ADDQ       CX, AX
+	VMOVUPS    Y9, (AX)
+	VMASKMOVPS Y10, Y0, 32(AX)
+	VZEROUPPER
+	RET
+
+narrow:
+	MOVQ       cols+48(FP), AX
+	MOVQ       $0x00000008, CX
+	SUBQ       AX, CX
+	SHLQ       $0x03, CX
+	MOVQ       $-1, AX
+	SHRQ       CL, AX
+	VMOVQ      AX, X0
+	VPMOVSXBD  X0, Y0
+	MOVQ       start+72(FP), AX
+	VXORPS     Y1, Y1, Y1
+	TESTQ      AX, AX
+	JZ         narrow_begun
+	VMASKMOVPS (AX), Y0, Y1
+
+narrow_begun:
+	VMOVAPS Y1, Y2
+	VMOVAPS Y1, Y3
+	VMOVAPS Y1, Y4
+	VMOVAPS Y1, Y5
+	MOVQ    c+56(FP), AX
+	MOVQ    ldc+64(FP), CX
+	MOVQ    add+80(FP), DX
+	TESTQ   DX, DX
+	JZ      narrow_prefetch
+	MOVQ    DX, AX
+	MOVQ    ldadd+88(FP), CX
+
+narrow_prefetch:
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	MOVQ       k+0(FP), AX
+	MOVQ       b+32(FP), CX
+	MOVQ       ldb+40(FP), DX
+	MOVQ       row+16(FP), BX
+	MOVQ       col+24(FP), SI
+	LEAQ       (BX)(BX*2), DI
+	MOVQ       a+8(FP), R8
+	LEAQ       (R8)(BX*4), R9
+	MOVQ       AX, R10
+	SHRQ       $0x02, R10
+	JZ         narrow_rest
+	PCALIGN    $0x40
+
+narrow_turn:
+	VMOVUPS      (CX), Y6
+	ADDQ         DX, CX
+	VBROADCASTSS (R8), Y7
+	VFMADD231PS  Y7, Y6, Y1
+	VBROADCASTSS (R8)(BX*1), Y7
+	VFMADD231PS  Y7, Y6, Y2
+	VBROADCASTSS (R8)(BX*2), Y7
+	VFMADD231PS  Y7, Y6, Y3
+	VBROADCASTSS (R8)(DI*1), Y7
+	VFMADD231PS  Y7, Y6, Y4
+	VBROADCASTSS (R9), Y7
+	VFMADD231PS  Y7, Y6, Y5
+	ADDQ         SI, R8
+	ADDQ         SI, R9
+	VMOVUPS      (CX), Y6
+	ADDQ         DX, CX
+	VBROADCASTSS (R8), Y7
+	VFMADD231PS  Y7, Y6, Y1
+	VBROADCASTSS (R8)(BX*1), Y7
+	VFMADD231PS  Y7, Y6, Y2
+	VBROADCASTSS (R8)(BX*2), Y7
+	VFMADD231PS  Y7, Y6, Y3
+	VBROADCASTSS (R8)(DI*1), Y7
+	VFMADD231PS  Y7, Y6, Y4
+	VBROADCASTSS (R9), Y7
+	VFMADD231PS  Y7, Y6, Y5
+	ADDQ         SI, R8
+	ADDQ         SI, R9
+	VMOVUPS      (CX), Y6
+	ADDQ         DX, CX
+	VBROADCASTSS (R8), Y7
+	VFMADD231PS  Y7, Y6, Y1
+	VBROADCASTSS (R8)(BX*1), Y7
+	VFMADD231PS  Y7, Y6, Y2
+	VBROADCASTSS (R8)(BX*2), Y7
+	VFMADD231PS  Y7, Y6, Y3
+	VBROADCASTSS (R8)(DI*1), Y7
+	VFMADD231PS  Y7, Y6, Y4
+	VBROADCASTSS (R9), Y7
+	VFMADD231PS  Y7, Y6, Y5
+	ADDQ         SI, R8
+	ADDQ         SI, R9
+	VMOVUPS      (CX), Y6
+	ADDQ         DX, CX
+	VBROADCASTSS (R8), Y7
+	VFMADD231PS  Y7, Y6, Y1
+	VBROADCASTSS (R8)(BX*1), Y7
+	VFMADD231PS  Y7, Y6, Y2
+	VBROADCASTSS (R8)(BX*2), Y7
+	VFMADD231PS  Y7, Y6, Y3
+	VBROADCASTSS (R8)(DI*1), Y7
+	VFMADD231PS  Y7, Y6, Y4
+	VBROADCASTSS (R9), Y7
+	VFMADD231PS  Y7, Y6, Y5
+	ADDQ         SI, R8
+	ADDQ         SI, R9
+	DECQ         R10
+	JNZ          narrow_turn
+
+narrow_rest:
+	ANDQ $0x03, AX
+	JZ   narrow_summed
+
+narrow_one:
+	VMOVUPS      (CX), Y6
+	ADDQ         DX, CX
+	VBROADCASTSS (R8), Y7
+	VFMADD231PS  Y7, Y6, Y1
+	VBROADCASTSS (R8)(BX*1), Y7
+	VFMADD231PS  Y7, Y6, Y2
+	VBROADCASTSS (R8)(BX*2), Y7
+	VFMADD231PS  Y7, Y6, Y3
+	VBROADCASTSS (R8)(DI*1), Y7
+	VFMADD231PS  Y7, Y6, Y4
+	VBROADCASTSS (R9), Y7
+	VFMADD231PS  Y7, Y6, Y5
+	ADDQ         SI, R8
+	ADDQ         SI, R9
+	DECQ         AX
+	JNZ          narrow_one
+
+narrow_summed:
+	MOVQ       add+80(FP), AX
+	MOVQ       ldadd+88(FP), CX
+	TESTQ      AX, AX
+	JZ         narrow_added
+	VMASKMOVPS (AX), Y0, Y6
+	VADDPS     Y6, Y1, Y1
+	ADDQ       CX, AX
+	VMASKMOVPS (AX), Y0, Y6
+	VADDPS     Y6, Y2, Y2
+	ADDQ       CX, AX
+	VMASKMOVPS (AX), Y0, Y6
+	VADDPS     Y6, Y3, Y3
+	ADDQ       CX, AX
+	VMASKMOVPS (AX), Y0, Y6
+	VADDPS     Y6, Y4, Y4
+	ADDQ       CX, AX
+	VMASKMOVPS (AX), Y0, Y6
+	VADDPS     Y6, Y5, Y5
+
+narrow_added:
+	MOVQ       c+56(FP), AX
+	MOVQ       ldc+64(FP), CX
+	VMASKMOVPS Y1, Y0, (AX)
+	ADDQ       CX, AX
+	VMASKMOVPS Y2, Y0, (AX)
+	ADDQ       CX, AX
+	VMASKMOVPS Y3, Y0, (AX)
+	ADDQ       CX, AX
+	VMASKMOVPS Y4, Y0, (AX)
+	ADDQ       CX, AX
+	VMASKMOVPS Y5, Y0, (AX)
+	VZEROUPPER
+	RET
+
+// func tile256x6(k int, a *float32, row int, col int, b *float32, ldb int, cols int, c *float32, ldc int, start *float32, add *float32, ldadd int)
+// Requires: AVX, AVX2, FMA3, MMX+
+TEXT ·tile256x6(SB), NOSPLIT, $0-96
+	MOVQ       cols+48(FP), AX
+	CMPQ       AX, $0x08
+	JLE        narrow
+	MOVQ       cols+48(FP), AX
+	MOVQ       $0x00000010, CX
+	SUBQ       AX, CX
+	SHLQ       $0x03, CX
+	MOVQ       $-1, AX
+	SHRQ       CL, AX
+	VMOVQ      AX, X0
+	VPMOVSXBD  X0, Y0
+	MOVQ       start+72(FP), AX
+	VXORPS     Y1, Y1, Y1
+	VXORPS     Y2, Y2, Y2
+	TESTQ      AX, AX
+	JZ         wide_begun
+	VMOVUPS    (AX), Y1
+	VMASKMOVPS 32(AX), Y0, Y2
+
+wide_begun:
+	VMOVAPS Y1, Y3
+	VMOVAPS Y2, Y4
+	VMOVAPS Y1, Y5
+	VMOVAPS Y2, Y6
+	VMOVAPS Y1, Y7
+	VMOVAPS Y2, Y8
+	VMOVAPS Y1, Y9
+	VMOVAPS Y2, Y10
+	VMOVAPS Y1, Y11
+	VMOVAPS Y2, Y12
+	MOVQ    c+56(FP), AX
+	MOVQ    ldc+64(FP), CX
+	MOVQ    add+80(FP), DX
+	TESTQ   DX, DX
+	JZ      wide_prefetch
+	MOVQ    DX, AX
+	MOVQ    ldadd+88(FP), CX
+
+wide_prefetch:
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	MOVQ       k+0(FP), AX
+	MOVQ       b+32(FP), CX
+	MOVQ       ldb+40(FP), DX
+	MOVQ       row+16(FP), BX
+	MOVQ       col+24(FP), SI
+	LEAQ       (BX)(BX*2), DI
+	MOVQ       a+8(FP), R8
+	LEAQ       (R8)(BX*4), R9
+	MOVQ       AX, R10
+	SHRQ       $0x02, R10
+	JZ         wide_rest
+	PCALIGN    $0x40
+
+wide_turn:
+	VMOVUPS      (CX), Y13
+	VMOVUPS      32(CX), Y14
+	ADDQ         DX, CX
+	VBROADCASTSS (R8), Y15
+	VFMADD231PS  Y15, Y13, Y1
+	VFMADD231PS  Y15, Y14, Y2
+	VBROADCASTSS (R8)(BX*1), Y15
+	VFMADD231PS  Y15, Y13, Y3
+	VFMADD231PS  Y15, Y14, Y4
+	VBROADCASTSS (R8)(BX*2), Y15
+	VFMADD231PS  Y15, Y13, Y5
+	VFMADD231PS  Y15, Y14, Y6
+	VBROADCASTSS (R8)(DI*1), Y15
+	VFMADD231PS  Y15, Y13, Y7
+	VFMADD231PS  Y15, Y14, Y8
+	VBROADCASTSS (R9), Y15
+	VFMADD231PS  Y15, Y13, Y9
+	VFMADD231PS  Y15, Y14, Y10
+	VBROADCASTSS (R9)(BX*1), Y15
+	VFMADD231PS  Y15, Y13, Y11
+	VFMADD231PS  Y15, Y14, Y12
+	ADDQ         SI, R8
+	ADDQ         SI, R9
+	VMOVUPS      (CX), Y13
+	VMOVUPS      32(CX), Y14
+	ADDQ         DX, CX
+	VBROADCASTSS (R8), Y15
+	VFMADD231PS  Y15, Y13, Y1
+	VFMADD231PS  Y15, Y14, Y2
+	VBROADCASTSS (R8)(BX*1), Y15
+	VFMADD231PS  Y15, Y13, Y3
+	VFMADD231PS  Y15, Y14, Y4
+	VBROADCASTSS (R8)(BX*2), Y15
+	VFMADD231PS  Y15, Y13, Y5
+	VFMADD231PS  Y15, Y14, Y6
+	VBROADCASTSS (R8)(DI*1), Y15
+	VFMADD231PS  Y15, Y13, Y7
+	VFMADD231PS  Y15, Y14, Y8
+	VBROADCASTSS (R9), Y15
+	VFMADD231PS  Y15, Y13, Y9
+	VFMADD231PS  Y15, Y14, Y10
+	VBROADCASTSS (R9)(BX*1), Y15
+	VFMADD231PS  Y15, Y13, Y11
+	VFMADD231PS  Y15, Y14, Y12
+	ADDQ         SI, R8
+	ADDQ         SI, R9
+	VMOVUPS      (CX), Y13
+	VMOVUPS      32(CX), Y14
+	ADDQ         DX, CX
+	VBROADCASTSS (R8), Y15
+	VFMADD231PS  Y15, Y13, Y1
+	VFMADD231PS  Y15, Y14, Y2
+	VBROADCASTSS (R8)(BX*1), Y15
+	VFMADD231PS  Y15, Y13, Y3
+	VFMADD231PS  Y15, Y14, Y4
+	VBROADCASTSS (R8)(BX*2), Y15
+	VFMADD231PS  Y15, Y13, Y5
+	VFMADD231PS  Y15, Y14, Y6
+	VBROADCASTSS (R8)(DI*1), Y15
+	VFMADD231PS  Y15, Y13, Y7
+	VFMADD231PS  Y15, Y14, Y8
+	VBROADCASTSS (R9), Y15
+	VFMADD231PS  Y15, Y13, Y9
+	VFMADD231PS  Y15, Y14, Y10
+	VBROADCASTSS (R9)(BX*1), Y15
+	VFMADD231PS  Y15, Y13, Y11
+	VFMADD231PS  Y15, Y14, Y12
+	ADDQ         SI, R8
+	ADDQ         SI, R9
+	VMOVUPS      (CX), Y13
+	VMOVUPS      32(CX), Y14
+	ADDQ         DX, CX
+	VBROADCASTSS (R8), Y15
+	VFMADD231PS  Y15, Y13, Y1
+	VFMADD231PS  Y15, Y14, Y2
+	VBROADCASTSS (R8)(BX*1), Y15
+	VFMADD231PS  Y15, Y13, Y3
+	VFMADD231PS  Y15, Y14, Y4
+	VBROADCASTSS (R8)(BX*2), Y15
+	VFMADD231PS  Y15, Y13, Y5
+	VFMADD231PS  Y15, Y14, Y6
+	VBROADCASTSS (R8)(DI*1), Y15
+	VFMADD231PS  Y15, Y13, Y7
+	VFMADD231PS  Y15, Y14, Y8
+	VBROADCASTSS (R9), Y15
+	VFMADD231PS  Y15, Y13, Y9
+	VFMADD231PS  Y15, Y14, Y10
+	VBROADCASTSS (R9)(BX*1), Y15
+	VFMADD231PS  Y15, Y13, Y11
+	VFMADD231PS  Y15, Y14, Y12
+	ADDQ         SI, R8
+	ADDQ         SI, R9
+	DECQ         R10
+	JNZ          wide_turn
+
+wide_rest:
+	ANDQ $0x03, AX
+	JZ   wide_summed
+
+wide_one:
+	VMOVUPS      (CX), Y13
+	VMOVUPS      32(CX), Y14
+	ADDQ         DX, CX
+	VBROADCASTSS (R8), Y15
+	VFMADD231PS  Y15, Y13, Y1
+	VFMADD231PS  Y15, Y14, Y2
+	VBROADCASTSS (R8)(BX*1), Y15
+	VFMADD231PS  Y15, Y13, Y3
+	VFMADD231PS  Y15, Y14, Y4
+	VBROADCASTSS (R8)(BX*2), Y15
+	VFMADD231PS  Y15, Y13, Y5
+	VFMADD231PS  Y15, Y14, Y6
+	VBROADCASTSS (R8)(DI*1), Y15
+	VFMADD231PS  Y15, Y13, Y7
+	VFMADD231PS  Y15, Y14, Y8
+	VBROADCASTSS (R9), Y15
+	VFMADD231PS  Y15, Y13, Y9
+	VFMADD231PS  Y15, Y14, Y10
+	VBROADCASTSS (R9)(BX*1), Y15
+	VFMADD231PS  Y15, Y13, Y11
+	VFMADD231PS  Y15, Y14, Y12
+	ADDQ         SI, R8
+	ADDQ         SI, R9
+	DECQ         AX
+	JNZ          wide_one
+
+wide_summed:
+	MOVQ       add+80(FP), AX
+	MOVQ       ldadd+88(FP), CX
+	TESTQ      AX, AX
+	JZ         wide_added
+	VMOVUPS    (AX), Y13
+	VADDPS     Y13, Y1, Y1
+	VMASKMOVPS 32(AX), Y0, Y13
+	VADDPS     Y13, Y2, Y2
+	ADDQ       CX, AX
+	VMOVUPS    (AX), Y13
+	VADDPS     Y13, Y3, Y3
+	VMASKMOVPS 32(AX), Y0, Y13
+	VADDPS     Y13, Y4, Y4
+	ADDQ       CX, AX
+	VMOVUPS    (AX), Y13
+	VADDPS     Y13, Y5, Y5
+	VMASKMOVPS 32(AX), Y0, Y13
+	VADDPS     Y13, Y6, Y6
+	ADDQ       CX, AX
+	VMOVUPS    (AX), Y13
+	VADDPS     Y13, Y7, Y7
+	VMASKMOVPS 32(AX), Y0, Y13
+	VADDPS     Y13, Y8, Y8
+	ADDQ       CX, AX
+	VMOVUPS    (AX), Y13
+	VADDPS     Y13, Y9, Y9
+	VMASKMOVPS 32(AX), Y0, Y13
+	VADDPS     Y13, Y10, Y10
+	ADDQ       CX, AX
+	VMOVUPS    (AX), Y13
+	VADDPS     Y13, Y11, Y11
+	VMASKMOVPS 32(AX), Y0, Y13
+	VADDPS     Y13, Y12, Y12
+
+wide_added:
+	MOVQ       c+56(FP), AX
+	MOVQ       ldc+64(FP), CX
+	VMOVUPS    Y1, (AX)
+	VMASKMOVPS Y2, Y0, 32(AX)
+	ADDQ       CX, AX
+	VMOVUPS    Y3, (AX)
+	VMASKMOVPS Y4, Y0, 32(AX)
+	ADDQ       CX, AX
+	VMOVUPS    Y5, (AX)
+	VMASKMOVPS Y6, Y0, 32(AX)
+	ADDQ       CX, AX
+	VMOVUPS    Y7, (AX)
+	VMASKMOVPS Y8, Y0, 32(AX)
+	ADDQ       CX, AX
+	VMOVUPS    Y9, (AX)
+	VMASKMOVPS Y10, Y0, 32(AX)
+	ADDQ       CX, AX
+	VMOVUPS    Y11, (AX)
+	VMASKMOVPS Y12, Y0, 32(AX)
+	VZEROUPPER
+	RET
+
+narrow:
+	MOVQ       cols+48(FP), AX
+	MOVQ       $0x00000008, CX
+	SUBQ       AX, CX
+	SHLQ       $0x03, CX
+	MOVQ       $-1, AX
+	SHRQ       CL, AX
+	VMOVQ      AX, X0
+	VPMOVSXBD  X0, Y0
+	MOVQ       start+72(FP), AX
+	VXORPS     Y1, Y1, Y1
+	TESTQ      AX, AX
+	JZ         narrow_begun
+	VMASKMOVPS (AX), Y0, Y1
+
+narrow_begun:
+	VMOVAPS Y1, Y2
+	VMOVAPS Y1, Y3
+	VMOVAPS Y1, Y4
+	VMOVAPS Y1, Y5
+	VMOVAPS Y1, Y6
+	MOVQ    c+56(FP), AX
+	MOVQ    ldc+64(FP), CX
+	MOVQ    add+80(FP), DX
+	TESTQ   DX, DX
+	JZ      narrow_prefetch
+	MOVQ    DX, AX
+	MOVQ    ldadd+88(FP), CX
+
+narrow_prefetch:
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	MOVQ       k+0(FP), AX
+	MOVQ       b+32(FP), CX
+	MOVQ       ldb+40(FP), DX
+	MOVQ       row+16(FP), BX
+	MOVQ       col+24(FP), SI
+	LEAQ       (BX)(BX*2), DI
+	MOVQ       a+8(FP), R8
+	LEAQ       (R8)(BX*4), R9
+	MOVQ       AX, R10
+	SHRQ       $0x02, R10
+	JZ         narrow_rest
+	PCALIGN    $0x40
+
+narrow_turn:
+	VMOVUPS      (CX), Y7
+	ADDQ         DX, CX
+	VBROADCASTSS (R8), Y8
+	VFMADD231PS  Y8, Y7, Y1
+	VBROADCASTSS (R8)(BX*1), Y8
+	VFMADD231PS  Y8, Y7, Y2
+	VBROADCASTSS (R8)(BX*2), Y8
+	VFMADD231PS  Y8, Y7, Y3
+	VBROADCASTSS (R8)(DI*1), Y8
+	VFMADD231PS  Y8, Y7, Y4
+	VBROADCASTSS (R9), Y8
+	VFMADD231PS  Y8, Y7, Y5
+	VBROADCASTSS (R9)(BX*1), Y8
+	VFMADD231PS  Y8, Y7, Y6
+	ADDQ         SI, R8
+	ADDQ         SI, R9
+	VMOVUPS      (CX), Y7
+	ADDQ         DX, CX
+	VBROADCASTSS (R8), Y8
+	VFMADD231PS  Y8, Y7, Y1
+	VBROADCASTSS (R8)(BX*1), Y8
+	VFMADD231PS  Y8, Y7, Y2
+	VBROADCASTSS (R8)(BX*2), Y8
+	VFMADD231PS  Y8, Y7, Y3
+	VBROADCASTSS (R8)(DI*1), Y8
+	VFMADD231PS  Y8, Y7, Y4
+	VBROADCASTSS (R9), Y8
+	VFMADD231PS  Y8, Y7, Y5
+	VBROADCASTSS (R9)(BX*1), Y8
+	VFMADD231PS  Y8, Y7, Y6
+	ADDQ         SI, R8
+	ADDQ         SI, R9
+	VMOVUPS      (CX), Y7
+	ADDQ         DX, CX
+	VBROADCASTSS (R8), Y8
+	VFMADD231PS  Y8, Y7, Y1
+	VBROADCASTSS (R8)(BX*1), Y8
+	VFMADD231PS  Y8, Y7, Y2
+	VBROADCASTSS (R8)(BX*2), Y8
+	VFMADD231PS  Y8, Y7, Y3
+	VBROADCASTSS (R8)(DI*1), Y8
+	VFMADD231PS  Y8, Y7, Y4
+	VBROADCASTSS (R9), Y8
+	VFMADD231PS  Y8, Y7, Y5
+	VBROADCASTSS (R9)(BX*1), Y8
+	VFMADD231PS  Y8, Y7, Y6
+	ADDQ         SI, R8
+	ADDQ         SI, R9
+	VMOVUPS      (CX), Y7
+	ADDQ         DX, CX
+	VBROADCASTSS (R8), Y8
+	VFMADD231PS  Y8, Y7, Y1
+	VBROADCASTSS (R8)(BX*1), Y8
+	VFMADD231PS  Y8, Y7, Y2
+	VBROADCASTSS (R8)(BX*2), Y8
+	VFMADD231PS  Y8, Y7, Y3
+	VBROADCASTSS (R8)(DI*1), Y8
+	VFMADD231PS  Y8, Y7, Y4
+	VBROADCASTSS (R9), Y8
+	VFMADD231PS  Y8, Y7, Y5
+	VBROADCASTSS (R9)(BX*1), Y8
+	VFMADD231PS  Y8, Y7, Y6
+	ADDQ         SI, R8
+	ADDQ         SI, R9
+	DECQ         R10
+	JNZ          narrow_turn
+
+narrow_rest:
+	ANDQ $0x03, AX
+	JZ   narrow_summed
+
+narrow_one:
+	VMOVUPS      (CX), Y7
+	ADDQ         DX, CX
+	VBROADCASTSS (R8), Y8
+	VFMADD231PS  Y8, Y7, Y1
+	VBROADCASTSS (R8)(BX*1), Y8
+	VFMADD231PS  Y8, Y7, Y2
+	VBROADCASTSS (R8)(BX*2), Y8
+	VFMADD231PS  Y8, Y7, Y3
+	VBROADCASTSS (R8)(DI*1), Y8
+	VFMADD231PS  Y8, Y7, Y4
+	VBROADCASTSS (R9), Y8
+	VFMADD231PS  Y8, Y7, Y5
+	VBROADCASTSS (R9)(BX*1), Y8
+	VFMADD231PS  Y8, Y7, Y6
+	ADDQ         SI, R8
+	ADDQ         SI, R9
+	DECQ         AX
+	JNZ          narrow_one
+
+narrow_summed:
+	MOVQ       add+80(FP), AX
+	MOVQ       ldadd+88(FP), CX
+	TESTQ      AX, AX
+	JZ         narrow_added
+	VMASKMOVPS (AX), Y0, Y7
+	VADDPS     Y7, Y1, Y1
+	ADDQ       CX, AX
+	VMASKMOVPS (AX), Y0, Y7
+	VADDPS     Y7, Y2, Y2
+	ADDQ       CX, AX
+	VMASKMOVPS (AX), Y0, Y7
+	VADDPS     Y7, Y3, Y3
+	ADDQ       CX, AX
+	VMASKMOVPS (AX), Y0, Y7
+	VADDPS     Y7, Y4, Y4
+	ADDQ       CX, AX
+	VMASKMOVPS (AX), Y0, Y7
+	VADDPS     Y7, Y5, Y5
+	ADDQ       CX, AX
+	VMASKMOVPS (AX), Y0, Y7
+	VADDPS     Y7, Y6, Y6
+
+narrow_added:
+	MOVQ       c+56(FP), AX
+	MOVQ       ldc+64(FP), CX
+	VMASKMOVPS Y1, Y0, (AX)
+	ADDQ       CX, AX
+	VMASKMOVPS Y2, Y0, (AX)
+	ADDQ       CX, AX
+	VMASKMOVPS Y3, Y0, (AX)
+	ADDQ       CX, AX
+	VMASKMOVPS Y4, Y0, (AX)
+	ADDQ       CX, AX
+	VMASKMOVPS Y5, Y0, (AX)
+	ADDQ       CX, AX
+	VMASKMOVPS Y6, Y0, (AX)
 	VZEROUPPER
 	RET

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Writes greedy.json: greedy continuations by the GPT-2 beside this file, computed by PyTorch in float64.
 
-Every new token is the arg max of the logits after the last n_positions tokens, at positions 0, 1, ...
+Every new token is the arg max of the logits after the tokens of a window, at positions 0, 1, ... The window begins as
+the last n_positions tokens of the prompt. When it is full, it becomes its last half, the newest token included.
 """
 import json, math, os, random, struct
 import torch
@@ -43,12 +44,13 @@ def last_logits(ids):
 
 
 def continuation(prompt, new):
-    ids, margin = list(prompt), math.inf
+    window, drawn, margin = prompt[-T:], [], math.inf
     for _ in range(new):
-        best = torch.topk(last_logits(ids[-T:]), 2)
+        best = torch.topk(last_logits(window), 2)
         margin = min(margin, float(best.values[0] - best.values[1]))
-        ids.append(int(best.indices[0]))
-    return ids[len(prompt):], margin
+        drawn.append(int(best.indices[0]))
+        window = (window + drawn[-1:])[-T // 2 if len(window) == T else 0:]
+    return drawn, margin
 
 
 cases = []

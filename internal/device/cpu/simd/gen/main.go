@@ -1,5 +1,5 @@
-// Command gen writes the assembly of package simd: each family of kernels as NAME_amd64.s with its Go
-// declarations NAME_amd64.go, into the directory given. Run it with make asm.
+// Command gen writes the assembly of package simd: each family of kernels as NAME_amd64.s and
+// NAME_arm64.s with their Go declarations beside them, into the directory given. Run it with make asm.
 package main
 
 import (
@@ -18,7 +18,17 @@ var families = []struct {
 	name  string
 	write func(c *build.Context)
 }{
+	{"peak", peaks},
 	{"tile", tiles},
+	{"pack", packs},
+	{"gemv", gemvs},
+	{"pause", pauses},
+	{"softmax", vectors(softmaxes)},
+	{"activation", vectors(activations)},
+	{"dropout", vectors(dropouts)},
+	{"norm", vectors(norms)},
+	{"sums", vectors(additions)},
+	{"optimizer", vectors(optimizers)},
 }
 
 func main() {
@@ -28,6 +38,12 @@ func main() {
 	}
 	for _, f := range families {
 		if err := write(filepath.Join(os.Args[1], f.name+"_amd64"), f.write); err != nil {
+			fmt.Fprintf(os.Stderr, "gen: %s: %v\n", f.name, err)
+			os.Exit(1)
+		}
+	}
+	for _, f := range neonFamilies {
+		if err := writeNEON(filepath.Join(os.Args[1], f.name+"_arm64"), f.write); err != nil {
 			fmt.Fprintf(os.Stderr, "gen: %s: %v\n", f.name, err)
 			os.Exit(1)
 		}

@@ -8,8 +8,8 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// tiles writes the kernels of products.go: a tile of two registers' width and 1 to 14 rows (AVX-512) or
-// 1 to 6 rows (AVX2), as many as the registers hold with two for B and two for A.
+// tiles writes the kernels Tile of products.go: two registers wide and 1 to 14 rows (AVX-512) or 1 to 6
+// rows (AVX2), as many as the registers hold with two for B and two for A.
 func tiles(c *build.Context) {
 	for rows := 1; rows <= 14; rows++ {
 		tile(c, avx512, rows)
@@ -19,56 +19,32 @@ func tiles(c *build.Context) {
 	}
 }
 
-const tileRegisters = 2 // columns of a tile, in registers
+const tileRegisters = 2 // columns of a whole tile, in registers
 
+// tile writes a kernel with two bodies: one for whole tiles, and one that leaves the second register of
+// each row out.
 func tile(c *build.Context, s isa, rows int) {
 	function(c, fmt.Sprintf("tile%sx%d", s.suffix, rows),
-		fmt.Sprintf("is a Tile of %d rows and %d columns.", rows, tileRegisters*s.lanes()),
-		"func(k int, a *float32, row, col int, b, c *float32, ldc int, init *float32, ldinit int)")
-	k, b := argument(c, "k"), argument(c, "b")
-	sums := tileBegin(c, s, rows)
-	element, next := tileRows(c, rows)
+		fmt.Sprintf("is a Tile of %d rows and up to %d columns.", rows, tileRegisters*s.lanes()),
+		"func(k int, a *float32, row, col int, b *float32, ldb, cols int, c *float32, ldc int, start, add *float32, ldadd int)")
+	c.CMPQ(argument(c, "cols"), operand.Imm(uint64(s.lanes())))
+	c.JLE(operand.LabelRef("narrow"))
+	tileBody(c, s, rows, tileRegisters, "wide")
+	c.Label("narrow")
+	tileBody(c, s, rows, 1, "narrow")
+}
 
-	bs, as := s.vecs(c, tileRegisters), s.vecs(c, 2)
-	body := func(offset int) {
-		for j, r := range bs {
-			c.VMOVUPS(at(b, offset+j*s.bytes), r)
-		}
-		for i := range rows {
-			c.VBROADCASTSS(element(i), as[i%2])
-			for j, r := range bs {
-				c.VFMADD231PS(as[i%2], r, sums[i][j])
-			}
-		}
-		next()
-	}
-	const unroll = 4
-	width := tileRegisters * s.bytes
-	turns := c.GP64()
-	c.MOVQ(k, turns)
-	c.SHRQ(operand.Imm(2), turns)
-	c.JZ(operand.LabelRef("rest"))
-	align(c)
-	c.Label("turn")
-	for u := range unroll {
-		body(u * width)
-	}
-	c.ADDQ(operand.U32(unroll*width), b)
-	c.DECQ(turns)
-	c.JNZ(operand.LabelRef("turn"))
-	c.Label("rest")
-	c.ANDQ(operand.Imm(unroll-1), k)
-	c.JZ(operand.LabelRef("done"))
-	c.Label("one")
-	body(0)
-	c.ADDQ(operand.U32(uint32(width)), b)
-	c.DECQ(k)
-	c.JNZ(operand.LabelRef("one"))
-	c.Label("done")
+func tileBody(c *build.Context, s isa, rows, width int, name string) {
+	label := func(what string) string { return name + "_" + what }
+	last := newTail(c, s, argument(c, "cols"), width)
+	sums := tileBegin(c, s, rows, width, last, label)
+	tilePrefetch(c, s, rows, width, label)
+	tileSums(c, s, sums, label)
+	tileAdd(c, s, sums, last, label)
 	to, ldc := argument(c, "c"), argument(c, "ldc")
 	for i, row := range sums {
 		for j, r := range row {
-			c.VMOVUPS(r, at(to, j*s.bytes))
+			last.store(j, r, at(to, j*s.bytes))
 		}
 		if i < rows-1 {
 			c.ADDQ(ldc, to)
@@ -78,24 +54,87 @@ func tile(c *build.Context, s isa, rows int) {
 	c.RET()
 }
 
-// tileBegin loads the first values of the sums and asks for C's cache lines.
-func tileBegin(c *build.Context, s isa, rows int) [][]reg.VecVirtual {
-	from, ldinit := argument(c, "init"), argument(c, "ldinit")
-	to, ldc := argument(c, "c"), argument(c, "ldc")
+// tileBegin sets every row of the sums to start, or to zero.
+func tileBegin(c *build.Context, s isa, rows, width int, last tail, label func(string) string) [][]reg.VecVirtual {
 	sums := make([][]reg.VecVirtual, rows)
 	for i := range sums {
-		sums[i] = s.vecs(c, tileRegisters)
-		for j, r := range sums[i] {
-			c.VMOVUPS(at(from, j*s.bytes), r)
-		}
-		c.PREFETCHT0(at(to, 0))
-		c.PREFETCHT0(at(to, tileRegisters*s.bytes-1))
-		if i < rows-1 {
-			c.ADDQ(ldinit, from)
-			c.ADDQ(ldc, to)
+		sums[i] = s.vecs(c, width)
+	}
+	start := argument(c, "start")
+	for _, r := range sums[0] {
+		c.VXORPS(r, r, r)
+	}
+	c.TESTQ(start, start)
+	c.JZ(operand.LabelRef(label("begun")))
+	for j, r := range sums[0] {
+		last.load(j, at(start, j*s.bytes), r)
+	}
+	c.Label(label("begun"))
+	for _, row := range sums[1:] {
+		for j, r := range row {
+			c.VMOVAPS(sums[0][j], r)
 		}
 	}
 	return sums
+}
+
+// tilePrefetch asks for the cache lines that the sums will meet in the end.
+func tilePrefetch(c *build.Context, s isa, rows, width int, label func(string) string) {
+	to, step := argument(c, "c"), argument(c, "ldc")
+	add := argument(c, "add")
+	c.TESTQ(add, add)
+	c.JZ(operand.LabelRef(label("prefetch")))
+	c.MOVQ(add, to)
+	c.Load(c.Param("ldadd"), step)
+	c.Label(label("prefetch"))
+	for i := range rows {
+		for j := 0; j < width*s.bytes; j += 64 {
+			c.PREFETCHT0(at(to, j))
+		}
+		if i < rows-1 {
+			c.ADDQ(step, to)
+		}
+	}
+}
+
+// tileSums adds the products of all columns of A and rows of B.
+func tileSums(c *build.Context, s isa, sums [][]reg.VecVirtual, label func(string) string) {
+	k, b, ldb := argument(c, "k"), argument(c, "b"), argument(c, "ldb")
+	element, next := tileRows(c, len(sums))
+	bs, as := s.vecs(c, len(sums[0])), s.vecs(c, 2)
+	step := func() {
+		for j, r := range bs {
+			c.VMOVUPS(at(b, j*s.bytes), r)
+		}
+		c.ADDQ(ldb, b)
+		for i, row := range sums {
+			c.VBROADCASTSS(element(i), as[i%2])
+			for j, r := range bs {
+				c.VFMADD231PS(as[i%2], r, row[j])
+			}
+		}
+		next()
+	}
+	const unroll = 4
+	turns := c.GP64()
+	c.MOVQ(k, turns)
+	c.SHRQ(operand.Imm(2), turns)
+	c.JZ(operand.LabelRef(label("rest")))
+	align(c)
+	c.Label(label("turn"))
+	for range unroll {
+		step()
+	}
+	c.DECQ(turns)
+	c.JNZ(operand.LabelRef(label("turn")))
+	c.Label(label("rest"))
+	c.ANDQ(operand.Imm(unroll-1), k)
+	c.JZ(operand.LabelRef(label("summed")))
+	c.Label(label("one"))
+	step()
+	c.DECQ(k)
+	c.JNZ(operand.LabelRef(label("one")))
+	c.Label(label("summed"))
 }
 
 // tileRows returns where row i of A's present column lies, four rows to a pointer, and the step to the
@@ -127,4 +166,22 @@ func tileRows(c *build.Context, rows int) (element func(i int) operand.Mem, next
 			c.ADDQ(col, p)
 		}
 	}
+}
+
+// tileAdd adds the rows of add to the sums, if there are any.
+func tileAdd(c *build.Context, s isa, sums [][]reg.VecVirtual, last tail, label func(string) string) {
+	add, ldadd := argument(c, "add"), argument(c, "ldadd")
+	c.TESTQ(add, add)
+	c.JZ(operand.LabelRef(label("added")))
+	x := s.vec(c)
+	for i, row := range sums {
+		for j, r := range row {
+			last.load(j, at(add, j*s.bytes), x)
+			c.VADDPS(x, r, r)
+		}
+		if i < len(sums)-1 {
+			c.ADDQ(ldadd, add)
+		}
+	}
+	c.Label(label("added"))
 }

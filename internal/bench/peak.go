@@ -1,0 +1,93 @@
+package bench
+
+import (
+	"math"
+	"sync"
+	"time"
+
+	"tinylm/internal/device/cpu/simd"
+)
+
+// Peak returns the rate of float32 operations, in GF/s, that multiply-adds reach on so many threads when
+// nothing else is done: two operations each, by the instruction set in use. It is the best of a few runs.
+func Peak(threads int) (float64, error) {
+	set, err := simd.FromEnv()
+	if err != nil {
+		return 0, err
+	}
+	loop, turn := plainMultiplyAdds, plainTurn
+	if set != nil && set.MultiplyAdds != nil {
+		loop, turn = set.MultiplyAdds, set.MultiplyAddsTurn
+	}
+	const turns = 200_000
+	counts := buffers(threads, set)
+	took := fastestTogether(threads, peakRuns, func(thread int) { loop(turns, &counts[thread][0]) })
+	return perSecond(2*float64(threads)*turns*float64(turn), took), nil
+}
+
+// peakRuns of a few milliseconds each are measured.
+const peakRuns = 8
+
+// bandwidthBytes is more than caches hold.
+const bandwidthBytes = 512 << 20
+
+// bandwidth returns the rate, in GB/s, at which so many threads read memory, each from its part of an array.
+// It is the best of the runs.
+func bandwidth(threads, bytes, runs int) (float64, error) {
+	set, err := simd.FromEnv()
+	if err != nil {
+		return 0, err
+	}
+	loop, turn := plainRead, plainTurn
+	if set != nil && set.Read != nil {
+		loop, turn = set.Read, set.ReadTurn
+	}
+	const float = 4
+	turns := max(1, bytes/threads/float/turn)
+	part := turns * turn
+	array := make([]float32, threads*part)
+	for i := range array {
+		array[i] = 1 // memory never written to is all one page of zeros
+	}
+	sums := buffers(threads, set)
+	took := fastestTogether(threads, runs, func(thread int) { loop(turns, &array[thread*part], &sums[thread][0]) })
+	return perSecond(float*float64(len(array)), took), nil
+}
+
+// buffers returns memory for the result of every thread's loop, in cache lines of its own.
+func buffers(threads int, set *simd.Set) [][]float32 {
+	const line = 16
+	lanes := line
+	if set != nil {
+		lanes = max(lanes, set.Lanes)
+	}
+	all := make([][]float32, threads)
+	for i := range all {
+		all[i] = make([]float32, lanes+line)
+	}
+	return all
+}
+
+// fastestTogether calls f at once on so many threads, several times, and returns the shortest time until
+// all have ended.
+func fastestTogether(threads, runs int, f func(thread int)) time.Duration {
+	best := time.Duration(math.MaxInt64)
+	for range runs {
+		var ready, done sync.WaitGroup
+		start := make(chan struct{})
+		for thread := range threads {
+			ready.Add(1)
+			done.Go(func() {
+				ready.Done()
+				<-start
+				f(thread)
+			})
+		}
+		ready.Wait()
+		began := time.Now()
+		close(start)
+		done.Wait()
+		best = min(best, time.Since(began))
+	}
+	return best
+}

@@ -1,0 +1,3 @@
+package simd
+
+var scoresNEON = Scores{}
