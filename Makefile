@@ -63,15 +63,16 @@ asm-check: ## whether the assembly is what the generator writes; the generator's
 	for f in $$(ls $$dir); do cmp $$dir/$$f $$f || exit 1; done
 
 paths: ## the tests that compute, on the kernels that this machine would not choose by itself
-	TINYLM_CPU=generic go test ./internal/device/... ./graph/... ./layers/...
-	TINYLM_CPU=avx2 go test ./internal/device/... ./graph/... ./layers/...
+	for s in generic avx2; do \
+	  TINYLM_CPU=$$s go test ./internal/device/... ./internal/checks ./graph/... ./layers/... ./train/... || exit 1; \
+	done
 
 cross: ## build and vet for other systems
 	for t in linux/arm64 darwin/arm64 windows/amd64; do \
 	  echo $$t && export GOOS=$${t%/*} GOARCH=$${t#*/} && go build ./... && go vet ./... || exit 1; \
 	done
 
-cross-test: ## the tests of the kernels for arm64, in the emulator qemu-user
+cross-test: ## the tests of the vector kernels for arm64, in the emulator qemu-user
 	emulator=$$(command -v qemu-aarch64-static || command -v qemu-aarch64) || \
 	  { echo 'cross-test: no qemu-aarch64 here: install qemu-user-static'; exit 1; } && \
-	GOARCH=arm64 go test -exec $$emulator ./internal/guard ./internal/device/cpu/...
+	GOARCH=arm64 go test -exec $$emulator -skip '/^generic$$' ./internal/guard ./internal/device/cpu/...

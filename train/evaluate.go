@@ -81,11 +81,14 @@ func (e *evaluator) explain(loss float64) error {
 }
 
 // Evaluate returns the loss on the validation part, on at most data.EvalLimit tokens of it.
-func (t *Trainer) Evaluate() (Evaluation, error) {
+func (t *Trainer) Evaluate() (Evaluation, error) { return t.evaluate(data.EvalLimit) }
+
+// evaluate is Evaluate on at most limit tokens.
+func (t *Trainer) evaluate(limit int) (Evaluation, error) {
 	if t.eval == nil {
 		return Evaluation{}, errors.New("there is no validation part")
 	}
-	e, err := t.eval.run(data.EvalLimit)
+	e, err := t.eval.run(limit)
 	var bad *NonFiniteError
 	if errors.As(err, &bad) {
 		bad.Step = t.step

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"tinylm/data"
 	"tinylm/train/checkpoint"
 	"tinylm/train/metrics"
 )
@@ -113,7 +114,7 @@ func (l *Loop) begin() error {
 	}
 	s.ValLoss, s.BestValLoss = nan, nan
 	if l.Intervals.Eval > 0 {
-		if err := l.evaluate("start"); err != nil {
+		if err := l.evaluate("start", firstEvalLimit); err != nil {
 			return err
 		}
 	}
@@ -177,7 +178,7 @@ func (l *Loop) measure(done bool) error {
 		if !done {
 			event = "eval"
 		}
-		return l.evaluate(event)
+		return l.evaluate(event, data.EvalLimit)
 	}
 	if l.now.LogLine {
 		return l.record(event)
@@ -197,9 +198,14 @@ func (l *Loop) left() time.Duration {
 	return max(0, left)
 }
 
-// evaluate measures the validation loss, notes a new best, and says so when the last few were no better.
-func (l *Loop) evaluate(event string) error {
-	e, err := l.Trainer.Evaluate()
+// firstEvalLimit is the number of tokens that the evaluation before the first step looks at, so that training
+// begins at once: of a model that knows nothing there is nothing to be measured exactly.
+const firstEvalLimit = data.EvalLimit / 8
+
+// evaluate measures the validation loss on at most limit tokens, notes a new best, and says so when the last few
+// were no better.
+func (l *Loop) evaluate(event string, limit int) error {
+	e, err := l.Trainer.evaluate(limit)
 	if err != nil {
 		return err
 	}

@@ -269,3 +269,26 @@ func TestNonFiniteNamesItsMicroBatch(t *testing.T) {
 		t.Errorf("%v; want the first micro-batch's text and node", err)
 	}
 }
+
+// The evaluation before the first step is of 8,192 tokens, so that training begins at once; the later ones
+// are of the whole validation part.
+func TestLoopFirstEvaluation(t *testing.T) {
+	m, o, validation := newModel(t, small), smallOptions(1), randomTokens(9000, small.Vocab)
+	loss := func(limit int) float64 {
+		e, err := Evaluate(m, validation, limit, o.Batch)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return e.Loss
+	}
+	tr, err := NewTrainer(m, randomTokens(300, small.Vocab), validation, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, r := newLoop(t, tr, filepath.Join(t.TempDir(), "run"), nil, Intervals{Eval: 1})
+	first, whole := loss(8192), loss(0)
+	runLoop(t, t.Context(), l)
+	if want := []float64{first, loss(0)}; !slices.Equal(r.evaluated, want) || first == whole {
+		t.Errorf("losses %v, want %v; of the whole part the first would be %v", r.evaluated, want, whole)
+	}
+}

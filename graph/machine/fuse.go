@@ -103,7 +103,7 @@ func readsOnce(s *step, i int) bool {
 			return false
 		}
 	}
-	return s.in[i].base == nil
+	return true
 }
 
 // madeBefore tells whether b has its value before step s runs.

@@ -116,6 +116,10 @@ var fusions = map[string]struct {
 		x := b.in(2, 3, 4)
 		return gorgonia.Nodes{b.add(x, b.dropout(b.linear(x, 4)))}
 	}, []string{"linear bias", "dropout p=0.3 residual"}, []string{"add"}},
+	"dropout added to its own input": {func(b *builder) gorgonia.Nodes { // which must not be written over
+		x := b.must(graph.ReLU(b.in(2, 3, 4)))
+		return gorgonia.Nodes{b.add(x, b.dropout(x))}
+	}, []string{"activation kind=relu", "dropout p=0.3 residual"}, []string{"add"}},
 	"linear, activation, linear": {func(b *builder) gorgonia.Nodes {
 		return gorgonia.Nodes{b.linear(b.must(graph.GELU(b.linear(b.in(2, 3, 4), 8))), 4)}
 	}, []string{"linear bias", "linear bias input=gelu_tanh"}, []string{"activation"}},
@@ -140,6 +144,21 @@ var fusions = map[string]struct {
 		y := b.must(graph.LayerNorm(x, w, v, 1e-5))
 		return b.grads(b.add(x, b.must(graph.Softmax(y))), x, w, v)
 	}, []string{"layernorm.grad eps=1e-05 add"}, nil},
+	"layer norm added to its own input": {func(b *builder) gorgonia.Nodes { // one gradient goes both ways
+		x, w, v := b.in(5, 4), b.in(4), b.in(4)
+		h := b.must(graph.Softmax(x))
+		return b.grads(b.must(graph.Softmax(b.add(h, b.must(graph.LayerNorm(h, w, v, 1e-5))))), x, w, v)
+	}, []string{"layernorm.grad eps=1e-05 add"}, nil},
+	"gradient added to what is made later": {func(b *builder) gorgonia.Nodes {
+		x := b.in(5, 4)
+		dx := b.grads(b.must(graph.LayerNorm(x, b.in(4), b.in(4), 1e-5)), x)[0]
+		return gorgonia.Nodes{b.add(dx, b.must(graph.Softmax(b.in(5, 4))))}
+	}, []string{"layernorm.grad eps=1e-05", "softmax", "add"}, nil},
+	"one table looked up twice": {func(b *builder) gorgonia.Nodes {
+		table := b.in(7, 4)
+		x := b.must(graph.Softmax(b.must(graph.Embedding(table, b.ids(7, 3)))))
+		return b.grads(b.add(x, b.must(graph.Embedding(table, b.ids(7, 3)))), table)
+	}, []string{"embedding.grad", "embedding.grad add"}, nil},
 	"one weight used twice": {func(b *builder) gorgonia.Nodes {
 		x, w := b.in(5, 4), b.in(4, 4)
 		y := b.must(graph.Linear(b.must(graph.Softmax(b.must(graph.Linear(x, w, nil)))), w, nil))

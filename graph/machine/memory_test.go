@@ -142,6 +142,36 @@ func TestRecompute(t *testing.T) {
 	}
 }
 
+// Nothing is computed again if that would keep what it is computed from, or if others see it in another shape.
+func TestNotRecomputed(t *testing.T) {
+	const rows = 2048
+	for name, build := range map[string]func(b *builder, x, w, scale, shift *gorgonia.Node) *gorgonia.Node{
+		"input gone": func(b *builder, x, w, scale, shift *gorgonia.Node) *gorgonia.Node {
+			return b.must(graph.Linear(b.must(graph.LayerNorm(b.must(graph.Softmax(x)), scale, shift, 1e-5)), w, nil))
+		},
+		"other shape": func(b *builder, x, w, scale, shift *gorgonia.Node) *gorgonia.Node {
+			n := b.must(graph.LayerNorm(x, scale, shift, 1e-5))
+			return b.must(graph.Linear(b.must(graph.Reshape(n, 2, rows/2, 64)), w, nil))
+		},
+	} {
+		b := newBuilder(t)
+		w := b.in(64, 64)
+		y := build(b, b.in(rows, 64), w, b.in(64), b.in(64))
+		for range 6 {
+			y = b.must(graph.Softmax(y))
+		}
+		plan, err := machine.Describe(b.g, machine.Outputs(b.grads(y, w)...))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, s := range plan.Steps {
+			if s.Again {
+				t.Errorf("%s: %+v", name, s)
+			}
+		}
+	}
+}
+
 // Gradients that go outside are computed as soon as they can be: what they read is free then.
 func TestAdvance(t *testing.T) {
 	b := newBuilder(t)

@@ -47,10 +47,10 @@ type AttentionResult struct {
 	SeparateMs   float64 `json:"separate_ms"`   // by three products
 }
 
-// How long each is run, at least twice after a run that warms up.
+// How long each is run, at least three times after a run that warms up.
 const (
-	attentionSpend = time.Second
-	leastRuns      = 2
+	attentionSpend = 300 * time.Millisecond
+	leastRuns      = 3
 )
 
 // Attention measures attention at one length.

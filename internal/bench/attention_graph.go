@@ -59,16 +59,16 @@ func (g *attentionGraph) options() []machine.Option {
 
 // randomInput adds an input of random numbers around 0.
 func randomInput(g *gorgonia.ExprGraph, name string, shape ...int) *gorgonia.Node {
-	v := tensor.New(tensor.WithShape(shape...), tensor.WithBacking(randomFloats(tensor.Shape(shape).TotalSize())))
+	x := make([]float32, tensor.Shape(shape).TotalSize())
+	fillRandom(x)
+	v := tensor.New(tensor.WithShape(shape...), tensor.WithBacking(x))
 	return gorgonia.NodeFromAny(g, v, gorgonia.WithName(name))
 }
 
-// randomFloats are n numbers between -1 and 1, the same at every call.
-func randomFloats(n int) []float32 {
-	random := rand.New(rand.NewPCG(1, uint64(n)))
-	x := make([]float32, n)
+// fillRandom writes numbers between -1 and 1, the same at every call.
+func fillRandom(x []float32) {
+	random := rand.New(rand.NewPCG(1, 1))
 	for i := range x {
 		x[i] = 2*random.Float32() - 1
 	}
-	return x
 }

@@ -63,8 +63,9 @@ func productsFor(spend time.Duration, s Shape) ([]ProductResult, error) {
 
 // measure times the three products. The output matrix is the embedding's (M, K), without a bias.
 func (r *ProductResult) measure(embedding bool, spend time.Duration) error {
-	x, y, w := floats(r.N, r.K), floats(r.N, r.M), floats(r.K, r.M)
-	forward, inputs := device.Linear{Bias: true}, []device.Buffer{x, w, floats(r.M)}
+	k := &kernels{dev: cpu.Default()}
+	x, y, w := k.floats(r.N, r.K), k.floats(r.N, r.M), k.floats(r.K, r.M)
+	forward, inputs := device.Linear{Bias: true}, []device.Buffer{x, w, k.floats(r.M)}
 	if embedding {
 		w.Shape = []int{r.M, r.K}
 		forward, inputs = device.Linear{TransW: true}, []device.Buffer{x, w}
@@ -79,7 +80,7 @@ func (r *ProductResult) measure(embedding bool, spend time.Duration) error {
 		{device.Linear{TransW: !embedding}, x, []device.Buffer{y, w}, &r.DXGFLOPS},
 		{device.LinearWeightGrad{TransW: embedding}, w, []device.Buffer{x, y}, &r.DWGFLOPS},
 	} {
-		k := &kernels{dev: cpu.Default()}
+		k.launches = nil
 		k.add(p.kernel, p.out, p.in...)
 		took, err := k.fastest(spend)
 		if err != nil {

@@ -49,16 +49,21 @@ func generateBeside(s Shape, context int, positions []int, bytes int) ([]Generat
 	if err != nil {
 		return nil, err
 	}
+	threads := cpu.Default().Workers()
+	before, err := bandwidth(threads, bytes, peakRuns)
+	if err != nil {
+		return nil, err
+	}
 	times, err := tokenTimes(d, positions, randomTokens(context, s.V))
 	if err != nil {
 		return nil, err
 	}
-	_, weights, err := c.ParameterCount()
+	after, err := bandwidth(threads, bytes, peakRuns)
 	if err != nil {
 		return nil, err
 	}
-	threads := cpu.Default().Workers()
-	peak, err := bandwidth(threads, bytes, peakRuns)
+	peak := max(before, after)
+	_, weights, err := c.ParameterCount()
 	if err != nil {
 		return nil, err
 	}

@@ -4,7 +4,9 @@ import (
 	"math"
 	"sync"
 	"time"
+	"unsafe"
 
+	"tinylm/internal/device/cpu"
 	"tinylm/internal/device/cpu/simd"
 )
 
@@ -31,8 +33,8 @@ const peakRuns = 8
 // bandwidthBytes is more than caches hold.
 const bandwidthBytes = 512 << 20
 
-// bandwidth returns the rate, in GB/s, at which so many threads read memory, each from its part of an array.
-// It is the best of the runs.
+// bandwidth returns the rate, in GB/s, at which so many threads read memory, each from its part of an array
+// in memory such as machines have. It is the best of the runs.
 func bandwidth(threads, bytes, runs int) (float64, error) {
 	set, err := simd.FromEnv()
 	if err != nil {
@@ -42,16 +44,19 @@ func bandwidth(threads, bytes, runs int) (float64, error) {
 	if set != nil && set.Read != nil {
 		loop, turn = set.Read, set.ReadTurn
 	}
-	const float = 4
-	turns := max(1, bytes/threads/float/turn)
+	turns := max(1, bytes/threads/floatBytes/turn)
 	part := turns * turn
-	array := make([]float32, threads*part)
+	memory, err := cpu.Default().Alloc(floatBytes * threads * part)
+	if err != nil {
+		return 0, err
+	}
+	array := unsafe.Slice((*float32)(memory), threads*part)
 	for i := range array {
 		array[i] = 1 // memory never written to is all one page of zeros
 	}
 	sums := buffers(threads, set)
 	took := fastestTogether(threads, runs, func(thread int) { loop(turns, &array[thread*part], &sums[thread][0]) })
-	return perSecond(float*float64(len(array)), took), nil
+	return perSecond(floatBytes*float64(len(array)), took), nil
 }
 
 // buffers returns memory for the result of every thread's loop, in cache lines of its own.

@@ -43,13 +43,16 @@ func (k *kernels) fastest(spend time.Duration) (time.Duration, error) {
 	return fastest(k.run, spend, leastRuns)
 }
 
-// floats is a buffer of random numbers.
-func floats(shape ...int) device.Buffer {
-	n := 1
-	for _, d := range shape {
-		n *= d
+// floats is a buffer of random numbers, in memory such as machines have.
+func (k *kernels) floats(shape ...int) device.Buffer {
+	b := device.Buffer{Spec: device.Spec{DType: device.Float32, Shape: shape}}
+	if k.err != nil {
+		return b
 	}
-	return device.Of(randomFloats(n), shape...)
+	if b.Ptr, k.err = k.dev.Alloc(b.Bytes()); k.err == nil {
+		fillRandom(device.Slice[float32](b))
+	}
+	return b
 }
 
 // products measures the six matrix products of the composed form, two forward and four backward, over
@@ -57,8 +60,8 @@ func floats(shape ...int) device.Buffer {
 func (a *attention) products() (ms, rate float64, err error) {
 	h, t, d := a.Heads, a.length, a.HeadWidth
 	k := &kernels{dev: cpu.Default()}
-	x, y, z := floats(h, t, d), floats(h, t, d), floats(h, t, d)
-	scores := device.Of(make([]float32, h*t*t), h, t, t)
+	x, y, z := k.floats(h, t, d), k.floats(h, t, d), k.floats(h, t, d)
+	scores := k.floats(h, t, t)
 	k.add(device.MatMul{TransB: true}, scores, x, y) // scores = q·kᵀ (H, T, T)
 	k.add(device.MatMul{}, z, scores, x)             // y = weights·v (H, T, D)
 	k.add(device.MatMul{TransA: true}, z, scores, x) // dv = weightsᵀ·dy (H, T, D)
@@ -89,9 +92,9 @@ func (a *attention) project(parts int) (time.Duration, error) {
 	t, c := a.length, a.Heads*a.HeadWidth
 	m := 3 * c / parts
 	k := &kernels{dev: cpu.Default()}
-	x, dx := floats(t, c), floats(t, c)
+	x, dx := k.floats(t, c), k.floats(t, c)
 	for i := range parts {
-		w, bias, y, dw := floats(c, m), floats(m), floats(t, m), floats(c, m)
+		w, bias, y, dw := k.floats(c, m), k.floats(m), k.floats(t, m), k.floats(c, m)
 		k.add(device.Linear{Bias: true}, y, x, w, bias)
 		k.add(device.LinearWeightGrad{}, dw, x, y)
 		if i == 0 {
@@ -99,8 +102,8 @@ func (a *attention) project(parts int) (time.Duration, error) {
 			continue
 		}
 		before := dx
-		dx = floats(t, c)
+		dx = k.floats(t, c)
 		k.add(device.Linear{TransW: true, Residual: true}, dx, y, w, before)
 	}
-	return k.fastest(a.spend / 4)
+	return k.fastest(a.spend)
 }

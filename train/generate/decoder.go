@@ -2,6 +2,7 @@ package generate
 
 import (
 	"fmt"
+	"slices"
 
 	"tinylm/graph/machine"
 	"tinylm/layers"
@@ -98,7 +99,8 @@ func (d *Decoder) Copy(to, from int) {
 	d.cache.Copy(to, from, len(w.ids))
 }
 
-// Next appends ids[i] to texts[i], all different and none of them empty, in one pass over the weights.
+// Next appends ids[i] to texts[i], all different and none of them empty. Up to eight texts share a pass over the
+// weights.
 func (d *Decoder) Next(texts []int, ids []int32) error {
 	d.going = d.going[:0]
 	for i, text := range texts {
@@ -127,10 +129,23 @@ func (d *Decoder) slide(text int, id int32) error {
 	return d.Fill(text, w.ids[len(w.ids)-kept:])
 }
 
+// together is the most texts of a run: few enough that reading the weights is what takes the time, and that the
+// product of a text's row does not depend on how many there are.
+const together = 8
+
 // step computes the last token of the texts that are going.
 func (d *Decoder) step() error {
+	for part := range slices.Chunk(d.going, together) {
+		if err := d.stepTogether(part); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (d *Decoder) stepTogether(texts []int) error {
 	size := 1 // so that few graphs serve any number of texts
-	for size < len(d.going) {
+	for size < len(texts) {
 		size *= 2
 	}
 	size = min(size, len(d.texts))
@@ -141,14 +156,14 @@ func (d *Decoder) step() error {
 	for b := range size {
 		r.graph.Idle(b)
 	}
-	for b, text := range d.going {
+	for b, text := range texts {
 		ids := d.texts[text].ids
 		r.graph.Set(b, text, len(ids)-1, ids[len(ids)-1:])
 	}
 	if err := r.machine.RunAll(); err != nil {
 		return err
 	}
-	for b, text := range d.going {
+	for b, text := range texts {
 		r.logits(b, d.texts[text].logits)
 	}
 	return nil

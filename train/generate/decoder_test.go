@@ -148,14 +148,17 @@ func TestDecoderLogits(t *testing.T) {
 	}
 }
 
-// TestDecoderTexts decodes texts of different lengths together, one of them left out now and then and one a copy
-// of another, and compares with each alone, to the bit.
+// TestDecoderTexts decodes twelve texts of different lengths together, some of them left out now and then and one a
+// copy of another, and compares with each alone, to the bit.
 func TestDecoderTexts(t *testing.T) {
 	everySet(t, func(t *testing.T, dev *cpu.Device) {
 		c := configs[2]
 		m := newModel(newGPT(t, c, tensor.Float32), nil, dev)
 		prompts := [][]int32{tokens(3, c.Vocab, 1), tokens(39, c.Vocab, 2), tokens(20, c.Vocab, 3), tokens(100, c.Vocab, 4), nil}
 		prompts[4] = prompts[2]
+		for i := range 7 {
+			prompts = append(prompts, tokens(2+3*i, c.Vocab, 5+i))
+		}
 		together, err := m.NewDecoder(len(prompts))
 		if err != nil {
 			t.Fatal(err)

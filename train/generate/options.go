@@ -10,7 +10,7 @@ import (
 // MaxNewTokens and leave the rest zero for the most likely text.
 //
 // Temperature, TopK and TopP act in this order, as in Hugging Face's transformers. Equal options and an
-// equal prompt give an equal text, whatever the number of processors.
+// equal prompt give an equal text, whatever the number of processors and whatever texts arise beside it.
 type Options struct {
 	MaxNewTokens int // at least 1; fewer are generated when the text ends before
 

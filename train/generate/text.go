@@ -47,9 +47,9 @@ type Request struct {
 	Done    func() error // called when the text has ended; may be nil
 }
 
-// WriteTexts is WriteText for several texts, which arise at once: one pass over the weights gives each of them its
-// next token, so that many take little longer than one. Every text is the one that WriteText writes. The results
-// are those of the requests; with an error they tell what was written until then.
+// WriteTexts is WriteText for several texts, which arise up to eight at once: one pass over the weights gives each
+// of them its next token. Every text is the one that WriteText writes. The results are those of the requests; with
+// an error they tell what was written until then.
 func (m *Model) WriteTexts(ctx context.Context, requests []Request) ([]Result, error) {
 	results := make([]Result, len(requests))
 	prompts := make([][]int32, len(requests))
@@ -63,7 +63,7 @@ func (m *Model) WriteTexts(ctx context.Context, requests []Request) ([]Result, e
 		}
 		prompts[i] = ids
 	}
-	size := m.together()
+	size := m.atOnce()
 	for from := 0; from < len(requests); from += size {
 		to := min(len(requests), from+size)
 		if err := m.writeTogether(ctx, requests[from:to], prompts[from:to], results[from:to]); err != nil {
@@ -73,11 +73,10 @@ func (m *Model) WriteTexts(ctx context.Context, requests []Request) ([]Result, e
 	return results, nil
 }
 
-// together returns how many texts are written at once: more would no longer be bound by reading the weights, or
-// their caches take more than a gibibyte.
-func (m *Model) together() int {
-	const most, memory = 32, 1 << 30
-	return int(max(1, min(most, memory/m.GPT.Config.CacheBytes(1))))
+// atOnce returns how many texts are written at once: as many as share a run, or whose caches take a gibibyte.
+func (m *Model) atOnce() int {
+	const memory = 1 << 30
+	return int(max(1, min(together, memory/m.GPT.Config.CacheBytes(1))))
 }
 
 func (m *Model) writeTogether(ctx context.Context, requests []Request, prompts [][]int32, results []Result) error {

@@ -48,8 +48,8 @@ func TestWriteTexts(t *testing.T) {
 			t.Errorf("the end of text %d was told %d times", i, n)
 		}
 	}
-	if m.together() != 32 || slices.Max(done[:32]) != 31 {
-		t.Errorf("%d texts at once, ended in the order %v; want the first 32 before the others", m.together(), done)
+	if m.atOnce() != 8 || slices.Max(done[:8]) != 7 {
+		t.Errorf("%d texts at once, ended in the order %v; want the first 8 before the others", m.atOnce(), done)
 	}
 	if none, err := m.WriteTexts(context.Background(), nil); len(none) != 0 || err != nil {
 		t.Errorf("no requests: %v, %v", none, err)
@@ -87,15 +87,15 @@ func TestWriteTextsErrors(t *testing.T) {
 	}
 }
 
-// TestTogether: as many texts at once as have caches of a gibibyte, from 1 to 32.
-func TestTogether(t *testing.T) {
+// TestAtOnce: as many texts as have caches of a gibibyte, from 1 to 8.
+func TestAtOnce(t *testing.T) {
 	gpt := *constant(t, 0, 0)
 	for _, c := range []struct{ layers, width, context, want int }{
-		{12, 768, 1024, 14}, // 75,497,472 bytes each
-		{6, 384, 256, 32}, {48, 8192, 8192, 1},
+		{12, 768, 1024, 8}, {24, 1024, 2048, 2}, // 75,497,472 and 402,653,184 bytes each
+		{48, 8192, 8192, 1},
 	} {
 		gpt.Config.Layers, gpt.Config.Width, gpt.Config.Context = c.layers, c.width, c.context
-		if got := (&Model{GPT: &gpt}).together(); got != c.want {
+		if got := (&Model{GPT: &gpt}).atOnce(); got != c.want {
 			t.Errorf("%+v: %d texts at once", c, got)
 		}
 	}

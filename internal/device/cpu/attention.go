@@ -39,6 +39,9 @@ func prepareAttention[F float](d *Device, k device.Attention, out, in []device.B
 	if err := a.bindResult(k, out[0], out[1]); err != nil {
 		return nil, err
 	}
+	if f := fusedOf(d, a); f != nil {
+		return f.forward(), nil
+	}
 	d.reserve((queryTile + 1) * a.tk * out[0].DType.Size())
 	return d.parallel(a.b*a.h*chunksOf(a.tq, queryTile), a.tile), nil
 }
@@ -87,6 +90,7 @@ func bindAttention[F float](d *Device, kernel device.Kernel, k device.Attention,
 		if a.keep, err = newKeeper[F](kernel, k.P, k.Site, a.h*a.tq*a.tk, in[0]); err != nil {
 			return nil, nil, err
 		}
+		a.keep.on(d)
 		in = in[1:]
 	}
 	return a, in, nil

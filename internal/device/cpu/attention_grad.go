@@ -58,6 +58,10 @@ func prepareAttentionGrad[F float](d *Device, k device.AttentionGrad, out, in []
 	} else {
 		g.dq, g.dk, g.dvs = headedOf[F](out[0]), headedOf[F](out[1]), headedOf[F](out[2])
 	}
+	if f := fusedOf(d, a); f != nil {
+		g := any(g).(*attentionGrad[float32])
+		return f.backward(g.dy, g.dq, g.dk, g.dvs), nil
+	}
 	d.reserve((2*queryTile + 1) * a.tk * dy.DType.Size())
 	return g.launch(), nil
 }

@@ -256,19 +256,3 @@ func TestAttentionErrors(t *testing.T) {
 		}
 	}
 }
-
-// BenchmarkAttention runs one layer of a model of width 128 over 12 windows of 64 tokens.
-func BenchmarkAttention(b *testing.B) {
-	const n, h, t, d = 12, 4, 64, 32
-	const c = h * d
-	qkv, y, stats := filled[float32](n, t, 3*c), filled[float32](n, t, c), filled[float32](n, h, t, 2)
-	dy, dqkv := filled[float32](n, t, c), filled[float32](n, t, 3*c)
-	k := device.Attention{Packed: true, Heads: h, Causal: true}
-	const products = n * h * t * (t + 1) / 2 * d * 2
-	b.Run("forward", func(b *testing.B) {
-		benchLaunch(b, 2*products, k, []device.Buffer{y, stats}, []device.Buffer{qkv})
-	})
-	b.Run("gradient", func(b *testing.B) {
-		benchLaunch(b, 5*products, device.AttentionGrad(k), []device.Buffer{dqkv}, []device.Buffer{qkv, y, stats, dy})
-	})
-}

@@ -20,12 +20,12 @@ const (
 	leastColumns = 16   // with fewer the vectors would be mostly empty
 	mostColumns  = 2048 // whose sums stay in the first cache
 	mostParts    = 32
-	fewRows      = 16 // are not divided
+	undivided    = 16 // are not divided
 )
 
 func newColumnSums[F float](d *Device, set *simd.Set, y, x []F, c int) device.Launch {
 	s := &columnSums[F]{set: set, y: y, x: x, n: len(x) / c, c: c, cols: min(c, mostColumns), parts: y}
-	s.rows = roundUp(max(rowsPerChunk(s.cols), chunksOf(s.n, mostParts), fewRows), 4)
+	s.rows = roundUp(max(rowsPerChunk(s.cols), chunksOf(s.n, mostParts), undivided), 4)
 	s.across = chunksOf(s.c, s.cols)
 	above := max(1, chunksOf(s.n, s.rows))
 	blocks := d.parallel(above*s.across, s.block)

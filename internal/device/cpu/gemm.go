@@ -112,11 +112,15 @@ func (g *gemm[F]) tile(c []F, a, b operand[F], i0, j0 int, scratch []F) {
 			}
 		}
 	}
+	for i := range m {
+		g.finish(c[i*g.n:][:n], i0+i, j0)
+	}
+}
+
+// finish multiplies a part of row i of C, from column j on, by the slope.
+func (g *gemm[F]) finish(row []F, i, j int) {
 	if g.slope != nil {
-		for i := range m {
-			row := c[i*g.n:][:n]
-			g.slope(row, row, g.at[(i0+i)*g.n+j0:][:n])
-		}
+		g.slope(row, row, g.at[i*g.n+j:][:len(row)])
 	}
 }
 

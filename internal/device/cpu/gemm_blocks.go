@@ -1,41 +1,54 @@
 package cpu
 
-// panelB packs the panel of B of product p whose first element is (k0, j), k terms long.
-func (v *vectorGemm) panelB(dst []float32, p, j, k0, k int) {
-	src := &v.b.data[p*v.k*v.n+j*v.b.row+k0*v.b.col]
-	cols := min(v.TileCols, v.n-j)
+// blockB packs k terms from k0 on of the panels of B of product p from column j0 to j1.
+func (v *vectorGemm) blockB(dst []float32, p, j0, j1, k0, k int) {
+	step := k
 	if v.b.row == 1 {
-		v.PackRows(k, src, 4*v.b.col, cols, &dst[0], 4*v.TileCols)
-	} else {
-		v.PackColumns(k, src, 4*v.b.row, cols, &dst[0], 4*v.TileCols)
+		step = vectorStrip
 	}
-	if v.inputB != nil {
-		v.inputB(dst, dst)
+	for from := 0; from < k; from += step {
+		v.stripB(dst, p, j0, j1, k0, k, from, min(k, from+step))
 	}
 }
 
-// blockA packs rows i0 to i1 of A of product p, k terms from k0 on: panels of tiles when its columns are
-// contiguous, else rows.
+// stripB packs some terms of such a block: from and to, counted from k0.
+func (v *vectorGemm) stripB(dst []float32, p, j0, j1, k0, k, from, to int) {
+	b := v.b.data[p*v.k*v.n:]
+	for j := j0; j < j1; j += v.TileCols {
+		panel := dst[(j-j0)*k+from*v.TileCols:][:(to-from)*v.TileCols]
+		src := &b[j*v.b.row+(k0+from)*v.b.col]
+		cols := min(v.TileCols, v.n-j)
+		if v.b.row == 1 {
+			v.PackRows(to-from, src, 4*v.b.col, cols, &panel[0], 4*v.TileCols)
+		} else {
+			v.PackColumns(to-from, src, 4*v.b.row, cols, &panel[0], 4*v.TileCols)
+		}
+		if v.inputB != nil {
+			v.inputB(panel, panel)
+		}
+	}
+}
+
+// blockA packs rows i0 to i1 of A of product p, k terms from k0 on: as panels for the tiles when A's columns
+// are contiguous, else as rows.
 func (v *vectorGemm) blockA(dst []float32, p, i0, i1, k0, k int) {
 	a := v.a.data[p*v.m*v.k:]
 	if v.a.row != 1 {
 		for i := i0; i < i1; i++ {
-			to, from := dst[(i-i0)*v.pitchA():][:k], a[i*v.a.row+k0:][:k]
-			if v.inputA != nil {
-				v.inputA(to, from)
-			} else {
-				copy(to, from)
-			}
+			v.inputA(dst[(i-i0)*v.pitchA():][:k], a[i*v.a.row+k0:][:k])
 		}
 		return
 	}
 	tiles := chunksOf(i1-i0, v.TileRows)
-	for t := range tiles {
-		i, end := i0+t*(i1-i0)/tiles, i0+(t+1)*(i1-i0)/tiles
-		panel := dst[t*v.lanes()*k:][:v.lanes()*k]
-		v.PackRows(k, &a[i+k0*v.a.col], 4*v.a.col, end-i, &panel[0], 4*v.lanes())
-		if v.inputA != nil {
-			v.inputA(panel, panel)
+	for from := 0; from < k; from += vectorStrip {
+		to := min(k, from+vectorStrip)
+		for t := range tiles {
+			i, end := i0+t*(i1-i0)/tiles, i0+(t+1)*(i1-i0)/tiles
+			panel := dst[(t*k+from)*v.lanes():][:(to-from)*v.lanes()]
+			v.PackRows(to-from, &a[i+(k0+from)*v.a.col], 4*v.a.col, end-i, &panel[0], 4*v.lanes())
+			if v.inputA != nil {
+				v.inputA(panel, panel)
+			}
 		}
 	}
 }
@@ -45,15 +58,9 @@ func (v *vectorGemm) blockA(dst []float32, p, i0, i1, k0, k int) {
 // the first panel among the columns that is packed.
 func (v *vectorGemm) multiply(p, i0, i1, j0, j1, k0, k int, packedA, packedB []float32) {
 	tiles := chunksOf(i1-i0, v.TileRows)
-	a, b, c := v.a.data[p*v.m*v.k:], v.b.data[p*v.n*v.k:], v.c[p*v.m*v.n:]
-	row, col := 4*v.a.row, 4*v.a.col
-	if v.packA {
-		row = 4 * v.pitchA()
-		if v.a.row == 1 {
-			row, col = 4, 4*v.lanes()
-		}
-	}
+	b, c := v.b.data[p*v.n*v.k:], v.c[p*v.m*v.n:][:v.m*v.n]
 	for j := j0; j < j1; j += v.TileCols {
+		cols := min(v.TileCols, v.n-j)
 		var panel, start, add *float32
 		ldb := 4 * v.TileCols
 		if j < v.packFrom {
@@ -66,15 +73,7 @@ func (v *vectorGemm) multiply(p, i0, i1, j0, j1, k0, k int, packedA, packedB []f
 		}
 		for t := range tiles {
 			i, end := i0+t*(i1-i0)/tiles, i0+(t+1)*(i1-i0)/tiles
-			var first *float32
-			switch {
-			case !v.packA:
-				first = &a[i*v.a.row+k0*v.a.col]
-			case v.a.row == 1:
-				first = &packedA[t*v.lanes()*k]
-			default:
-				first = &packedA[(i-i0)*v.pitchA()]
-			}
+			a, row, col := v.tileA(p, i, i0, t, k0, k, packedA)
 			to := &c[i*v.n+j]
 			switch {
 			case k0 > 0:
@@ -82,13 +81,24 @@ func (v *vectorGemm) multiply(p, i0, i1, j0, j1, k0, k int, packedA, packedB []f
 			case v.start != nil:
 				add = &v.start[i*v.n+j]
 			}
-			v.Tiles[end-i](k, first, row, col, panel, ldb, min(v.TileCols, v.n-j), to, 4*v.n, start, add, 4*v.n)
+			v.Tiles[end-i](k, a, row, col, panel, ldb, cols, to, 4*v.n, start, add, 4*v.n)
 		}
 	}
-	if v.slope != nil && k0+k == v.k {
+	if k0+k == v.k {
 		for i := i0; i < i1; i++ {
-			y := c[i*v.n+j0 : i*v.n+j1]
-			v.slope(y, y, v.at[i*v.n+j0:][:len(y)])
+			v.finish(c[i*v.n+j0:i*v.n+j1], i, j0)
 		}
 	}
+}
+
+// tileA returns where A of tile t among those from row i0 on begins, its row i and term k0, and the strides
+// in bytes.
+func (v *vectorGemm) tileA(p, i, i0, t, k0, k int, packed []float32) (a *float32, row, col int) {
+	switch {
+	case !v.packA:
+		return &v.a.data[p*v.m*v.k+i*v.a.row+k0*v.a.col], 4 * v.a.row, 4 * v.a.col
+	case v.a.row == 1:
+		return &packed[t*v.lanes()*k], 4, 4 * v.lanes()
+	}
+	return &packed[(i-i0)*v.pitchA()], 4 * v.pitchA(), 4
 }

@@ -6,15 +6,16 @@ import (
 )
 
 // A product on vector kernels goes through C in blocks of columns and through K in blocks of terms (Goto and
-// van de Geijn 2008). First B's block is packed, for all workers; then the chunks of C, some rows of its block
-// each, are computed tile by tile. Of several products each is computed by one worker.
-var (
+// van de Geijn 2008). What tiles cannot read well where it lies, a part of B or of A's columns, is packed for
+// all workers; then they share the chunks of the block of C, which are computed tile by tile. Of several
+// products each is computed by one worker.
+const (
 	vectorTerms   = 512 // most terms of a block: enough that a tile's sums are worth their way to C
-	vectorRows    = 98  // most rows of a chunk: its part of A stays in the second cache
+	columnTerms   = 384 // the same where A's columns are contiguous, so that they stay in the first cache
+	vectorRows    = 96  // most rows of a chunk: its part of A stays in the second cache
 	vectorColumns = 768 // most columns of a block: so does its part of B
 	vectorGoal    = 8   // chunks wanted, so that workers finish together
-
-	directA, directB = 0, 0
+	vectorStrip   = 32  // terms that are packed at a time: as many rows of the operand, each from end to end
 )
 
 // vectorGemm is a gemm on vector kernels.
@@ -24,26 +25,36 @@ type vectorGemm struct {
 	device *Device
 
 	terms, columns int  // of a block
-	rows, parts    int  // the chunks of a block: of its rows, and of its columns
+	rows, parts    int  // the chunks of a block of C: of its rows, and of its columns
 	packFrom       int  // panels of B from this column on are packed
-	packA, shareA  bool // A is packed, for all workers
+	packA, shareA  bool // A is packed; for all workers, not by each for its chunk
 	sizeA          int  // floats of a chunk's packed part of A
-	perChunk       int  // of several products, or their chunks
+	perChunk       int  // chunks of one of several products, in a chunk of work
 
 	k0, j0 int // present block
 }
 
 func newVectorGemm(d *Device, g *gemm[float32], kernels simd.Products) *vectorGemm {
 	v := &vectorGemm{gemm: *g, Products: kernels, device: d}
-	v.terms = roundUp(chunksOf(v.k, chunksOf(v.k, vectorTerms)), 16)
-	v.columns = roundUp(chunksOf(v.n, chunksOf(v.n, vectorColumns)), v.TileCols)
-	if v.b.row != 1 || v.inputB != nil || v.m > directB {
-		v.packFrom = 0
-	} else {
-		v.packFrom = v.n - v.n%v.TileCols
+	terms := vectorTerms
+	if v.a.row == 1 {
+		terms = columnTerms
 	}
-	v.packA = v.inputA != nil || v.a.row == 1 && v.n > directA || v.a.row%1024 == 0
+	v.terms = roundUp(chunksOf(v.k, chunksOf(v.k, terms)), 16)
+	v.columns = roundUp(chunksOf(v.n, chunksOf(v.n, vectorColumns)), v.TileCols)
+	if v.b.row == 1 && v.inputB == nil && direct(v.k, v.n) {
+		v.packFrom = v.n - v.n%v.TileCols // tiles read whole panels only
+	}
+	v.packA = v.inputA != nil || v.a.row == 1 && !direct(v.k, v.m)
 	return v
+}
+
+// direct tells whether tiles can read from a matrix of the given rows and columns, a few columns of many
+// rows at a time: it fits the second cache, and its rows do not fall onto the same lines of the first.
+func direct(rows, columns int) bool {
+	const fit = 2 << 20 / 4
+	const page = 4096 / 4
+	return rows*columns <= fit && columns%page != 0
 }
 
 // launch plans the product and returns the Launch that computes it.
@@ -51,11 +62,9 @@ func (v *vectorGemm) launch() device.Launch {
 	if v.count > 1 {
 		return v.launchMany()
 	}
-	v.rows = chunksOf(v.m, vectorRows)
-	panels := v.columns / v.TileCols
-	v.parts = 1
+	v.rows, v.parts = chunksOf(v.m, vectorRows), 1
 	if v.rows < vectorGoal {
-		v.parts = min(panels, chunksOf(vectorGoal, v.rows))
+		v.parts = min(v.columns/v.TileCols, chunksOf(vectorGoal, v.rows))
 	} else {
 		v.rows = roundUp(v.rows, 4)
 	}
@@ -68,22 +77,14 @@ func (v *vectorGemm) launch() device.Launch {
 		v.device.reserve(4 * v.sizeA)
 	}
 	v.device.reserveShared(4 * shared)
-
 	pack, multiply := v.packChunk, v.multiplyChunk
 	return func() error {
-		d := v.device
-		d.mu.Lock()
-		defer d.mu.Unlock()
+		v.device.mu.Lock()
+		defer v.device.mu.Unlock()
 		for v.j0 = 0; v.j0 < v.n; v.j0 += v.columns {
-			panels := chunksOf(v.n-max(v.j0, v.packFrom), v.TileCols)
-			panels = max(0, min(panels, v.columns/v.TileCols))
 			for v.k0 = 0; v.k0 < v.k; v.k0 += v.terms {
-				packs := panels
-				if v.shareA {
-					packs += v.rows
-				}
-				d.pool.run(packs, pack)
-				d.pool.run(v.rows*v.parts, multiply)
+				v.device.pool.run(v.packs(), pack)
+				v.device.pool.run(v.rows*v.parts, multiply)
 			}
 		}
 		return nil
@@ -103,96 +104,114 @@ func (v *vectorGemm) planA(rows int) {
 func (v *vectorGemm) lanes() int  { return v.TileCols / 2 }
 func (v *vectorGemm) pitchA() int { return v.terms + 16 }
 
-// packChunk packs a panel of B or, when they are shared, the rows of A of a chunk.
-func (v *vectorGemm) packChunk(chunk, _ int) {
-	b, a := v.sharedB(), v.sharedA()
-	k := min(v.terms, v.k-v.k0)
-	from := max(v.j0, v.packFrom)
-	panels := max(0, min(chunksOf(v.n-from, v.TileCols), v.columns/v.TileCols))
-	if chunk < panels {
-		j := chunk * v.TileCols
-		v.panelB(b[j*k:][:v.TileCols*k], 0, from+j, v.k0, k)
-		return
+// block returns the terms of the present block, and those of its columns whose panels are packed.
+func (v *vectorGemm) block() (k, from, to int) {
+	to = min(v.n, v.j0+v.columns)
+	return min(v.terms, v.k-v.k0), min(to, max(v.j0, v.packFrom)), to
+}
+
+// shared returns where B and A of the present block are packed.
+func (v *vectorGemm) shared() (b, a []float32) {
+	s := sharedOf[float32](v.device)
+	return s, s[v.columns*v.terms:]
+}
+
+// packs returns the number of chunks of packing: those of B, then those of A.
+func (v *vectorGemm) packs() int {
+	n := v.packsB()
+	if v.shareA {
+		n += v.rows
 	}
-	chunk -= panels
-	v.blockA(a[chunk*v.sizeA:][:v.sizeA], 0, chunk*v.m/v.rows, (chunk+1)*v.m/v.rows, v.k0, k)
+	return n
 }
 
-func (v *vectorGemm) sharedB() []float32 {
-	return sharedOf[float32](v.device)
+func (v *vectorGemm) packsB() int {
+	k, from, to := v.block()
+	switch {
+	case from == to:
+		return 0
+	case v.b.row == 1:
+		return chunksOf(k, vectorStrip)
+	}
+	return chunksOf(to-from, v.TileCols)
 }
 
-func (v *vectorGemm) sharedA() []float32 {
-	return sharedOf[float32](v.device)[v.columns*v.terms:]
+// packChunk packs a strip or a panel of B, or the rows of A of a chunk.
+func (v *vectorGemm) packChunk(chunk, _ int) {
+	k, from, to := v.block()
+	b, a := v.shared()
+	n := v.packsB()
+	switch {
+	case chunk >= n:
+		chunk -= n
+		v.blockA(a[chunk*v.sizeA:], 0, chunk*v.m/v.rows, (chunk+1)*v.m/v.rows, v.k0, k)
+	case v.b.row == 1:
+		v.stripB(b, 0, from, to, v.k0, k, chunk*vectorStrip, min(k, (chunk+1)*vectorStrip))
+	default:
+		panel := from + chunk*v.TileCols
+		v.stripB(b[chunk*v.TileCols*k:], 0, panel, min(to, panel+v.TileCols), v.k0, k, 0, k)
+	}
 }
 
 // multiplyChunk computes one chunk of the present block.
 func (v *vectorGemm) multiplyChunk(chunk, worker int) {
-	k := min(v.terms, v.k-v.k0)
+	k, packed, to := v.block()
 	row, part := chunk/v.parts, chunk%v.parts
 	i0, i1 := row*v.m/v.rows, (row+1)*v.m/v.rows
-	columns := min(v.columns, v.n-v.j0)
-	panels := chunksOf(columns, v.TileCols)
-	j0, j1 := part*panels/v.parts*v.TileCols, (part+1)*panels/v.parts*v.TileCols
-	var a []float32
-	if v.shareA {
-		a = v.sharedA()[row*v.sizeA:]
-	} else if v.packA {
-		a = scratchOf[float32](v.device, worker)[:v.sizeA]
+	panels := chunksOf(to-v.j0, v.TileCols)
+	from := v.j0 + part*panels/v.parts*v.TileCols
+	to = min(to, v.j0+(part+1)*panels/v.parts*v.TileCols)
+
+	b, a := v.shared()
+	switch {
+	case v.shareA:
+		a = a[row*v.sizeA:]
+	case v.packA:
+		a = scratchOf[float32](v.device, worker)
 		v.blockA(a, 0, i0, i1, v.k0, k)
 	}
-	b := v.sharedB()
-	if v.packFrom < v.j0+j1 {
-		b = b[(max(v.j0+j0, v.packFrom)-max(v.j0, v.packFrom))*k:]
-	}
-	v.multiply(0, i0, i1, v.j0+j0, min(v.n, v.j0+j1), v.k0, k, a, b)
+	b = b[max(0, from-packed)*k:]
+	v.multiply(0, i0, i1, from, to, v.k0, k, a, b)
 }
 
-// launchMany is launch for several products.
+// launchMany is launch for several products: each worker packs for itself.
 func (v *vectorGemm) launchMany() device.Launch {
 	v.rows, v.parts = 1, 1
-	need := chunksOf(vectorGoal, v.count)
-	if v.n > v.m {
-		v.parts = min(need, chunksOf(v.n, v.TileCols))
+	if want := chunksOf(vectorGoal, v.count); v.n > v.m {
+		v.parts = min(want, chunksOf(v.n, v.TileCols))
 	} else {
-		v.rows = min(need, chunksOf(v.m, v.TileRows))
+		v.rows = min(want, chunksOf(v.m, v.TileRows))
 	}
 	v.perChunk = rowsPerChunk(chunksOf(v.m, v.rows) * chunksOf(v.n, v.parts) * v.k / 64)
 	v.planA(vectorRows)
-	scratch := v.columns * v.terms
-	if v.packA {
-		scratch += v.sizeA
-	}
-	v.device.reserve(4 * scratch)
-	units := v.count * v.rows * v.parts
-	return v.device.parallel(chunksOf(units, v.perChunk), func(chunk, worker int) {
-		from, to := chunkRange(chunk, v.perChunk, units)
+	v.device.reserve(4 * (v.columns*v.terms + v.sizeA))
+	total := v.count * v.rows * v.parts
+	return v.device.parallel(chunksOf(total, v.perChunk), func(chunk, worker int) {
+		from, to := chunkRange(chunk, v.perChunk, total)
 		for u := from; u < to; u++ {
-			v.unit(u, scratchOf[float32](v.device, worker))
+			v.one(u/(v.rows*v.parts), u/v.parts%v.rows, u%v.parts, scratchOf[float32](v.device, worker))
 		}
 	})
 }
 
-// unit computes a chunk of one of several products.
-func (v *vectorGemm) unit(u int, scratch []float32) {
-	p, row, part := u/(v.rows*v.parts), u/v.parts%v.rows, u%v.parts
+// one computes a chunk of product p, of its rows and of its columns.
+func (v *vectorGemm) one(p, row, part int, scratch []float32) {
+	b, a := scratch[:v.columns*v.terms], scratch[v.columns*v.terms:]
 	i0, i1 := row*v.m/v.rows, (row+1)*v.m/v.rows
 	panels := chunksOf(v.n, v.TileCols)
-	j1 := min(v.n, (part+1)*panels/v.parts*v.TileCols)
-	b, a := scratch[:v.columns*v.terms], scratch[v.columns*v.terms:]
-	for j := part * panels / v.parts * v.TileCols; j < j1; j += v.columns {
-		end := min(j1, j+v.columns)
+	j0, j1 := part*panels/v.parts*v.TileCols, min(v.n, (part+1)*panels/v.parts*v.TileCols)
+	for j := j0; j < j1; j += v.columns {
+		to := min(j1, j+v.columns)
+		packed := min(to, max(j, v.packFrom))
 		for k0 := 0; k0 < v.k; k0 += v.terms {
 			k := min(v.terms, v.k-k0)
-			first := max(j, v.packFrom)
-			for jp := first; jp < end; jp += v.TileCols {
-				v.panelB(b[(jp-first)*k:][:v.TileCols*k], p, jp, k0, k)
-			}
+			v.blockB(b, p, packed, to, k0, k)
 			for i := i0; i < i1; i += vectorRows {
+				end := min(i1, i+vectorRows)
 				if v.packA {
-					v.blockA(a[:v.sizeA], p, i, min(i1, i+vectorRows), k0, k)
+					v.blockA(a, p, i, end, k0, k)
 				}
-				v.multiply(p, i, min(i1, i+vectorRows), j, end, k0, k, a, b)
+				v.multiply(p, i, end, j, to, k0, k, a, b)
 			}
 		}
 	}

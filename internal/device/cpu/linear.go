@@ -9,7 +9,11 @@ import (
 // launch plans g and returns the Launch that computes it.
 func (g *gemm[F]) launch(d *Device) device.Launch {
 	if set := vectors[F](d); set != nil && g.k > 0 {
-		return newVectorGemm(d, any(g).(*gemm[float32]), set.Products).launch()
+		g := any(g).(*gemm[float32])
+		if g.count == 1 && g.m <= fewRows && g.a.row != 1 {
+			return launchFew(d, g, set.Products)
+		}
+		return newVectorGemm(d, g, set.Products).launch()
 	}
 	chunks, scratch := g.plan()
 	d.reserve(scratch)
@@ -86,14 +90,14 @@ func prepareLinear[F float](d *Device, k device.Linear, out, in []device.Buffer)
 		b: rowMajor(device.Slice[F](w), w.Shape[1], !k.TransW),
 		c: device.Slice[F](y),
 	}
-	if err := g.fuse(k, y.Shape, in[2:]); err != nil {
+	if err := g.fuse(d, k, y.Shape, in[2:]); err != nil {
 		return nil, err
 	}
 	return g.launch(d), nil
 }
 
 // fuse takes the inputs of k beside x and w, and its functions; shape is y's.
-func (g *gemm[F]) fuse(k device.Linear, shape []int, more []device.Buffer) error {
+func (g *gemm[F]) fuse(d *Device, k device.Linear, shape []int, more []device.Buffer) error {
 	take := func(what string, shape ...int) ([]F, error) {
 		b := more[0]
 		more = more[1:]
@@ -114,22 +118,22 @@ func (g *gemm[F]) fuse(k device.Linear, shape []int, more []device.Buffer) error
 		if g.at, err = take("the slope's input", shape...); err != nil {
 			return err
 		}
-		f, err := activationOf[F](k, k.Slope)
+		f, err := activationOn[F](d, k, k.Slope)
 		if err != nil {
 			return err
 		}
 		g.slope = f.grad
 	}
-	g.inputA, err = inputOf[F](k, k.Input)
+	g.inputA, err = inputOf[F](d, k, k.Input)
 	return err
 }
 
 // inputOf returns the function that a product applies to what it reads; nil for none.
-func inputOf[F float](k device.Kernel, kind device.ActivationKind) (func(y, x []F), error) {
+func inputOf[F float](d *Device, k device.Kernel, kind device.ActivationKind) (func(y, x []F), error) {
 	if kind == 0 {
 		return nil, nil
 	}
-	f, err := activationOf[F](k, kind)
+	f, err := activationOn[F](d, k, kind)
 	return f.apply, err
 }
 
@@ -149,7 +153,7 @@ func prepareLinearWeightGrad[F float](d *Device, k device.LinearWeightGrad, out,
 	if n < 0 || len(dy.Shape) != n+1 || !slices.Equal(x.Shape[:n], dy.Shape[:n]) {
 		return nil, errShapes(k, "x and dy differ in a leading axis", x, dy)
 	}
-	input, err := inputOf[F](k, k.Input)
+	input, err := inputOf[F](d, k, k.Input)
 	if err != nil {
 		return nil, err
 	}

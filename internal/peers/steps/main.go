@@ -80,7 +80,7 @@ func torchVersion(python string) (string, error) {
 		lines := strings.Split(strings.TrimSpace(string(exit.Stderr)), "\n")
 		reason = lines[len(lines)-1]
 	}
-	return "", fmt.Errorf("%s has no PyTorch (%s); install it with pip install torch, or name another interpreter with PYTHON=...", python, reason)
+	return "", fmt.Errorf("%s has no PyTorch (%s); install it with pip install torch, or name another interpreter in the variable PYTHON", python, reason)
 }
 
 // measurement is what one program takes for one case: a line that it prints.

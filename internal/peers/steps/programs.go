@@ -57,9 +57,9 @@ func runners(binary, python string, threads int) [programs]runner {
 	}
 }
 
-// torchEnvironment is the environment that PyTorch was found to be fastest in: no choice of OpenBLAS kernels
-// left over from elsewhere, and an allocator that keeps large blocks instead of handing them back and
-// faulting them in again each step.
+// torchEnvironment is the environment that PyTorch was found to be fastest in, see torch_step.py: no choice of
+// OpenBLAS kernels left over from elsewhere, and an allocator that keeps large blocks instead of handing them
+// back and faulting them in again each step.
 func torchEnvironment(threads int) []string {
 	env := slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, "OPENBLAS_CORETYPE=") })
 	return append(env, "OMP_NUM_THREADS="+strconv.Itoa(threads),

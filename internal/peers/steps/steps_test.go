@@ -46,7 +46,7 @@ func TestReplaceTable(t *testing.T) {
 	if want := "before\n" + tableBegins + "\n" + text + "\n" + tableEnds + "after\n"; string(got) != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
-	if !strings.Contains(text, "avx512") || !strings.Contains(text, "PyTorch 2.15.0; 2 threads each; 2 rounds") {
+	if !strings.Contains(text, "avx512") || !strings.Contains(text, "PyTorch 2.15.0; threads: 2; rounds: 2") {
 		t.Errorf("the table says %q", text)
 	}
 	if err := os.WriteFile(path, []byte("no marks\n"), 0o644); err != nil {

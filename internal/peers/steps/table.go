@@ -20,7 +20,7 @@ type about struct {
 // table writes the results in Markdown.
 func table(all []measured, a about) string {
 	var s strings.Builder
-	fmt.Fprintf(&s, "%s with %s, %s, %s; PyTorch %s; %d threads each; %d rounds, in each of which the programs take turns.\n",
+	fmt.Fprintf(&s, "%s with %s, %s, %s; PyTorch %s; threads: %d; rounds: %d, in each of which the programs take turns.\n",
 		machineText(), all[0].rounds[tinylm][0].ISA, runtime.Version(), time.Now().Format("2 January 2006"), a.torch, a.threads, a.rounds)
 	fmt.Fprintf(&s, "Figures are medians over the rounds of each round's median step; the ratio is that of tokens/s to the faster of\n"+
 		"PyTorch's two forms, with its least and greatest value in a round. Memory is the most that was resident, PyTorch's\n"+

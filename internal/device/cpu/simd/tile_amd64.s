@@ -32,8 +32,8 @@ wide_begun:
 	MOVQ  ldadd+88(FP), CX
 
 wide_prefetch:
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
+	PREFETCHT2 (AX)
+	PREFETCHT2 64(AX)
 	MOVQ       k+0(FP), AX
 	MOVQ       b+32(FP), CX
 	MOVQ       ldb+40(FP), DX
@@ -41,41 +41,51 @@ wide_prefetch:
 	MOVQ       col+24(FP), SI
 	LEAQ       (BX)(BX*2), BX
 	MOVQ       a+8(FP), BX
-	MOVQ       AX, DI
-	SHRQ       $0x02, DI
+	MOVQ       DX, DI
+	SHLQ       $0x04, DI
+	MOVQ       AX, R8
+	SHRQ       $0x02, R8
 	JZ         wide_rest
 	PCALIGN    $0x40
 
 wide_turn:
 	VMOVUPS      (CX), Z2
+	PREFETCHT0   (CX)(DI*1)
 	VMOVUPS      64(CX), Z3
+	PREFETCHT0   64(CX)(DI*1)
 	ADDQ         DX, CX
 	VBROADCASTSS (BX), Z4
 	VFMADD231PS  Z4, Z2, Z0
 	VFMADD231PS  Z4, Z3, Z1
 	ADDQ         SI, BX
 	VMOVUPS      (CX), Z2
+	PREFETCHT0   (CX)(DI*1)
 	VMOVUPS      64(CX), Z3
+	PREFETCHT0   64(CX)(DI*1)
 	ADDQ         DX, CX
 	VBROADCASTSS (BX), Z4
 	VFMADD231PS  Z4, Z2, Z0
 	VFMADD231PS  Z4, Z3, Z1
 	ADDQ         SI, BX
 	VMOVUPS      (CX), Z2
+	PREFETCHT0   (CX)(DI*1)
 	VMOVUPS      64(CX), Z3
+	PREFETCHT0   64(CX)(DI*1)
 	ADDQ         DX, CX
 	VBROADCASTSS (BX), Z4
 	VFMADD231PS  Z4, Z2, Z0
 	VFMADD231PS  Z4, Z3, Z1
 	ADDQ         SI, BX
 	VMOVUPS      (CX), Z2
+	PREFETCHT0   (CX)(DI*1)
 	VMOVUPS      64(CX), Z3
+	PREFETCHT0   64(CX)(DI*1)
 	ADDQ         DX, CX
 	VBROADCASTSS (BX), Z4
 	VFMADD231PS  Z4, Z2, Z0
 	VFMADD231PS  Z4, Z3, Z1
 	ADDQ         SI, BX
-	DECQ         DI
+	DECQ         R8
 	JNZ          wide_turn
 
 wide_rest:
@@ -84,7 +94,9 @@ wide_rest:
 
 wide_one:
 	VMOVUPS      (CX), Z2
+	PREFETCHT0   (CX)(DI*1)
 	VMOVUPS      64(CX), Z3
+	PREFETCHT0   64(CX)(DI*1)
 	ADDQ         DX, CX
 	VBROADCASTSS (BX), Z4
 	VFMADD231PS  Z4, Z2, Z0
@@ -134,7 +146,7 @@ narrow_begun:
 	MOVQ  ldadd+88(FP), CX
 
 narrow_prefetch:
-	PREFETCHT0 (AX)
+	PREFETCHT2 (AX)
 	MOVQ       k+0(FP), AX
 	MOVQ       b+32(FP), CX
 	MOVQ       ldb+40(FP), DX
@@ -142,33 +154,39 @@ narrow_prefetch:
 	MOVQ       col+24(FP), SI
 	LEAQ       (BX)(BX*2), BX
 	MOVQ       a+8(FP), BX
-	MOVQ       AX, DI
-	SHRQ       $0x02, DI
+	MOVQ       DX, DI
+	SHLQ       $0x04, DI
+	MOVQ       AX, R8
+	SHRQ       $0x02, R8
 	JZ         narrow_rest
 	PCALIGN    $0x40
 
 narrow_turn:
 	VMOVUPS      (CX), Z1
+	PREFETCHT0   (CX)(DI*1)
 	ADDQ         DX, CX
 	VBROADCASTSS (BX), Z2
 	VFMADD231PS  Z2, Z1, Z0
 	ADDQ         SI, BX
 	VMOVUPS      (CX), Z1
+	PREFETCHT0   (CX)(DI*1)
 	ADDQ         DX, CX
 	VBROADCASTSS (BX), Z2
 	VFMADD231PS  Z2, Z1, Z0
 	ADDQ         SI, BX
 	VMOVUPS      (CX), Z1
+	PREFETCHT0   (CX)(DI*1)
 	ADDQ         DX, CX
 	VBROADCASTSS (BX), Z2
 	VFMADD231PS  Z2, Z1, Z0
 	ADDQ         SI, BX
 	VMOVUPS      (CX), Z1
+	PREFETCHT0   (CX)(DI*1)
 	ADDQ         DX, CX
 	VBROADCASTSS (BX), Z2
 	VFMADD231PS  Z2, Z1, Z0
 	ADDQ         SI, BX
-	DECQ         DI
+	DECQ         R8
 	JNZ          narrow_turn
 
 narrow_rest:
@@ -177,6 +195,7 @@ narrow_rest:
 
 narrow_one:
 	VMOVUPS      (CX), Z1
+	PREFETCHT0   (CX)(DI*1)
 	ADDQ         DX, CX
 	VBROADCASTSS (BX), Z2
 	VFMADD231PS  Z2, Z1, Z0
@@ -231,11 +250,11 @@ wide_begun:
 	MOVQ    ldadd+88(FP), CX
 
 wide_prefetch:
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
+	PREFETCHT2 (AX)
+	PREFETCHT2 64(AX)
 	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
+	PREFETCHT2 (AX)
+	PREFETCHT2 64(AX)
 	MOVQ       k+0(FP), AX
 	MOVQ       b+32(FP), CX
 	MOVQ       ldb+40(FP), DX
@@ -243,14 +262,18 @@ wide_prefetch:
 	MOVQ       col+24(FP), SI
 	LEAQ       (BX)(BX*2), DI
 	MOVQ       a+8(FP), DI
-	MOVQ       AX, R8
-	SHRQ       $0x02, R8
+	MOVQ       DX, R8
+	SHLQ       $0x04, R8
+	MOVQ       AX, R9
+	SHRQ       $0x02, R9
 	JZ         wide_rest
 	PCALIGN    $0x40
 
 wide_turn:
 	VMOVUPS      (CX), Z4
+	PREFETCHT0   (CX)(R8*1)
 	VMOVUPS      64(CX), Z5
+	PREFETCHT0   64(CX)(R8*1)
 	ADDQ         DX, CX
 	VBROADCASTSS (DI), Z6
 	VFMADD231PS  Z6, Z4, Z0
@@ -260,7 +283,9 @@ wide_turn:
 	VFMADD231PS  Z6, Z5, Z3
 	ADDQ         SI, DI
 	VMOVUPS      (CX), Z4
+	PREFETCHT0   (CX)(R8*1)
 	VMOVUPS      64(CX), Z5
+	PREFETCHT0   64(CX)(R8*1)
 	ADDQ         DX, CX
 	VBROADCASTSS (DI), Z6
 	VFMADD231PS  Z6, Z4, Z0
@@ -270,7 +295,9 @@ wide_turn:
 	VFMADD231PS  Z6, Z5, Z3
 	ADDQ         SI, DI
 	VMOVUPS      (CX), Z4
+	PREFETCHT0   (CX)(R8*1)
 	VMOVUPS      64(CX), Z5
+	PREFETCHT0   64(CX)(R8*1)
 	ADDQ         DX, CX
 	VBROADCASTSS (DI), Z6
 	VFMADD231PS  Z6, Z4, Z0
@@ -280,7 +307,9 @@ wide_turn:
 	VFMADD231PS  Z6, Z5, Z3
 	ADDQ         SI, DI
 	VMOVUPS      (CX), Z4
+	PREFETCHT0   (CX)(R8*1)
 	VMOVUPS      64(CX), Z5
+	PREFETCHT0   64(CX)(R8*1)
 	ADDQ         DX, CX
 	VBROADCASTSS (DI), Z6
 	VFMADD231PS  Z6, Z4, Z0
@@ -289,7 +318,7 @@ wide_turn:
 	VFMADD231PS  Z6, Z4, Z2
 	VFMADD231PS  Z6, Z5, Z3
 	ADDQ         SI, DI
-	DECQ         R8
+	DECQ         R9
 	JNZ          wide_turn
 
 wide_rest:
@@ -298,7 +327,9 @@ wide_rest:
 
 wide_one:
 	VMOVUPS      (CX), Z4
+	PREFETCHT0   (CX)(R8*1)
 	VMOVUPS      64(CX), Z5
+	PREFETCHT0   64(CX)(R8*1)
 	ADDQ         DX, CX
 	VBROADCASTSS (DI), Z6
 	VFMADD231PS  Z6, Z4, Z0
@@ -360,9 +391,9 @@ narrow_begun:
 	MOVQ    ldadd+88(FP), CX
 
 narrow_prefetch:
-	PREFETCHT0 (AX)
+	PREFETCHT2 (AX)
 	ADDQ       CX, AX
-	PREFETCHT0 (AX)
+	PREFETCHT2 (AX)
 	MOVQ       k+0(FP), AX
 	MOVQ       b+32(FP), CX
 	MOVQ       ldb+40(FP), DX
@@ -370,13 +401,16 @@ narrow_prefetch:
 	MOVQ       col+24(FP), SI
 	LEAQ       (BX)(BX*2), DI
 	MOVQ       a+8(FP), DI
-	MOVQ       AX, R8
-	SHRQ       $0x02, R8
+	MOVQ       DX, R8
+	SHLQ       $0x04, R8
+	MOVQ       AX, R9
+	SHRQ       $0x02, R9
 	JZ         narrow_rest
 	PCALIGN    $0x40
 
 narrow_turn:
 	VMOVUPS      (CX), Z2
+	PREFETCHT0   (CX)(R8*1)
 	ADDQ         DX, CX
 	VBROADCASTSS (DI), Z3
 	VFMADD231PS  Z3, Z2, Z0
@@ -384,6 +418,7 @@ narrow_turn:
 	VFMADD231PS  Z3, Z2, Z1
 	ADDQ         SI, DI
 	VMOVUPS      (CX), Z2
+	PREFETCHT0   (CX)(R8*1)
 	ADDQ         DX, CX
 	VBROADCASTSS (DI), Z3
 	VFMADD231PS  Z3, Z2, Z0
@@ -391,6 +426,7 @@ narrow_turn:
 	VFMADD231PS  Z3, Z2, Z1
 	ADDQ         SI, DI
 	VMOVUPS      (CX), Z2
+	PREFETCHT0   (CX)(R8*1)
 	ADDQ         DX, CX
 	VBROADCASTSS (DI), Z3
 	VFMADD231PS  Z3, Z2, Z0
@@ -398,13 +434,14 @@ narrow_turn:
 	VFMADD231PS  Z3, Z2, Z1
 	ADDQ         SI, DI
 	VMOVUPS      (CX), Z2
+	PREFETCHT0   (CX)(R8*1)
 	ADDQ         DX, CX
 	VBROADCASTSS (DI), Z3
 	VFMADD231PS  Z3, Z2, Z0
 	VBROADCASTSS (DI)(BX*1), Z3
 	VFMADD231PS  Z3, Z2, Z1
 	ADDQ         SI, DI
-	DECQ         R8
+	DECQ         R9
 	JNZ          narrow_turn
 
 narrow_rest:
@@ -413,6 +450,7 @@ narrow_rest:
 
 narrow_one:
 	VMOVUPS      (CX), Z2
+	PREFETCHT0   (CX)(R8*1)
 	ADDQ         DX, CX
 	VBROADCASTSS (DI), Z3
 	VFMADD231PS  Z3, Z2, Z0
@@ -476,14 +514,14 @@ wide_begun:
 	MOVQ    ldadd+88(FP), CX
 
 wide_prefetch:
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
+	PREFETCHT2 (AX)
+	PREFETCHT2 64(AX)
 	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
+	PREFETCHT2 (AX)
+	PREFETCHT2 64(AX)
 	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
+	PREFETCHT2 (AX)
+	PREFETCHT2 64(AX)
 	MOVQ       k+0(FP), AX
 	MOVQ       b+32(FP), CX
 	MOVQ       ldb+40(FP), DX
@@ -491,14 +529,18 @@ wide_prefetch:
 	MOVQ       col+24(FP), SI
 	LEAQ       (BX)(BX*2), DI
 	MOVQ       a+8(FP), DI
-	MOVQ       AX, R8
-	SHRQ       $0x02, R8
+	MOVQ       DX, R8
+	SHLQ       $0x04, R8
+	MOVQ       AX, R9
+	SHRQ       $0x02, R9
 	JZ         wide_rest
 	PCALIGN    $0x40
 
 wide_turn:
 	VMOVUPS      (CX), Z6
+	PREFETCHT0   (CX)(R8*1)
 	VMOVUPS      64(CX), Z7
+	PREFETCHT0   64(CX)(R8*1)
 	ADDQ         DX, CX
 	VBROADCASTSS (DI), Z8
 	VFMADD231PS  Z8, Z6, Z0
@@ -511,7 +553,9 @@ wide_turn:
 	VFMADD231PS  Z8, Z7, Z5
 	ADDQ         SI, DI
 	VMOVUPS      (CX), Z6
+	PREFETCHT0   (CX)(R8*1)
 	VMOVUPS      64(CX), Z7
+	PREFETCHT0   64(CX)(R8*1)
 	ADDQ         DX, CX
 	VBROADCASTSS (DI), Z8
 	VFMADD231PS  Z8, Z6, Z0
@@ -524,7 +568,9 @@ wide_turn:
 	VFMADD231PS  Z8, Z7, Z5
 	ADDQ         SI, DI
 	VMOVUPS      (CX), Z6
+	PREFETCHT0   (CX)(R8*1)
 	VMOVUPS      64(CX), Z7
+	PREFETCHT0   64(CX)(R8*1)
 	ADDQ         DX, CX
 	VBROADCASTSS (DI), Z8
 	VFMADD231PS  Z8, Z6, Z0
@@ -537,7 +583,9 @@ wide_turn:
 	VFMADD231PS  Z8, Z7, Z5
 	ADDQ         SI, DI
 	VMOVUPS      (CX), Z6
+	PREFETCHT0   (CX)(R8*1)
 	VMOVUPS      64(CX), Z7
+	PREFETCHT0   64(CX)(R8*1)
 	ADDQ         DX, CX
 	VBROADCASTSS (DI), Z8
 	VFMADD231PS  Z8, Z6, Z0
@@ -549,7 +597,7 @@ wide_turn:
 	VFMADD231PS  Z8, Z6, Z4
 	VFMADD231PS  Z8, Z7, Z5
 	ADDQ         SI, DI
-	DECQ         R8
+	DECQ         R9
 	JNZ          wide_turn
 
 wide_rest:
@@ -558,7 +606,9 @@ wide_rest:
 
 wide_one:
 	VMOVUPS      (CX), Z6
+	PREFETCHT0   (CX)(R8*1)
 	VMOVUPS      64(CX), Z7
+	PREFETCHT0   64(CX)(R8*1)
 	ADDQ         DX, CX
 	VBROADCASTSS (DI), Z8
 	VFMADD231PS  Z8, Z6, Z0
@@ -632,11 +682,11 @@ narrow_begun:
 	MOVQ    ldadd+88(FP), CX
 
 narrow_prefetch:
-	PREFETCHT0 (AX)
+	PREFETCHT2 (AX)
 	ADDQ       CX, AX
-	PREFETCHT0 (AX)
+	PREFETCHT2 (AX)
 	ADDQ       CX, AX
-	PREFETCHT0 (AX)
+	PREFETCHT2 (AX)
 	MOVQ       k+0(FP), AX
 	MOVQ       b+32(FP), CX
 	MOVQ       ldb+40(FP), DX
@@ -644,13 +694,16 @@ narrow_prefetch:
 	MOVQ       col+24(FP), SI
 	LEAQ       (BX)(BX*2), DI
 	MOVQ       a+8(FP), DI
-	MOVQ       AX, R8
-	SHRQ       $0x02, R8
+	MOVQ       DX, R8
+	SHLQ       $0x04, R8
+	MOVQ       AX, R9
+	SHRQ       $0x02, R9
 	JZ         narrow_rest
 	PCALIGN    $0x40
 
 narrow_turn:
 	VMOVUPS      (CX), Z3
+	PREFETCHT0   (CX)(R8*1)
 	ADDQ         DX, CX
 	VBROADCASTSS (DI), Z4
 	VFMADD231PS  Z4, Z3, Z0
@@ -660,6 +713,7 @@ narrow_turn:
 	VFMADD231PS  Z4, Z3, Z2
 	ADDQ         SI, DI
 	VMOVUPS      (CX), Z3
+	PREFETCHT0   (CX)(R8*1)
 	ADDQ         DX, CX
 	VBROADCASTSS (DI), Z4
 	VFMADD231PS  Z4, Z3, Z0
@@ -669,6 +723,7 @@ narrow_turn:
 	VFMADD231PS  Z4, Z3, Z2
 	ADDQ         SI, DI
 	VMOVUPS      (CX), Z3
+	PREFETCHT0   (CX)(R8*1)
 	ADDQ         DX, CX
 	VBROADCASTSS (DI), Z4
 	VFMADD231PS  Z4, Z3, Z0
@@ -678,6 +733,7 @@ narrow_turn:
 	VFMADD231PS  Z4, Z3, Z2
 	ADDQ         SI, DI
 	VMOVUPS      (CX), Z3
+	PREFETCHT0   (CX)(R8*1)
 	ADDQ         DX, CX
 	VBROADCASTSS (DI), Z4
 	VFMADD231PS  Z4, Z3, Z0
@@ -686,7 +742,7 @@ narrow_turn:
 	VBROADCASTSS (DI)(BX*2), Z4
 	VFMADD231PS  Z4, Z3, Z2
 	ADDQ         SI, DI
-	DECQ         R8
+	DECQ         R9
 	JNZ          narrow_turn
 
 narrow_rest:
@@ -695,6 +751,7 @@ narrow_rest:
 
 narrow_one:
 	VMOVUPS      (CX), Z3
+	PREFETCHT0   (CX)(R8*1)
 	ADDQ         DX, CX
 	VBROADCASTSS (DI), Z4
 	VFMADD231PS  Z4, Z3, Z0
@@ -767,17 +824,17 @@ wide_begun:
 	MOVQ    ldadd+88(FP), CX
 
 wide_prefetch:
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
+	PREFETCHT2 (AX)
+	PREFETCHT2 64(AX)
 	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
+	PREFETCHT2 (AX)
+	PREFETCHT2 64(AX)
 	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
+	PREFETCHT2 (AX)
+	PREFETCHT2 64(AX)
 	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
+	PREFETCHT2 (AX)
+	PREFETCHT2 64(AX)
 	MOVQ       k+0(FP), AX
 	MOVQ       b+32(FP), CX
 	MOVQ       ldb+40(FP), DX
@@ -785,14 +842,18 @@ wide_prefetch:
 	MOVQ       col+24(FP), SI
 	LEAQ       (BX)(BX*2), DI
 	MOVQ       a+8(FP), R8
-	MOVQ       AX, R9
-	SHRQ       $0x02, R9
+	MOVQ       DX, R9
+	SHLQ       $0x04, R9
+	MOVQ       AX, R10
+	SHRQ       $0x02, R10
 	JZ         wide_rest
 	PCALIGN    $0x40
 
 wide_turn:
 	VMOVUPS      (CX), Z8
+	PREFETCHT0   (CX)(R9*1)
 	VMOVUPS      64(CX), Z9
+	PREFETCHT0   64(CX)(R9*1)
 	ADDQ         DX, CX
 	VBROADCASTSS (R8), Z10
 	VFMADD231PS  Z10, Z8, Z0
@@ -808,7 +869,9 @@ wide_turn:
 	VFMADD231PS  Z10, Z9, Z7
 	ADDQ         SI, R8
 	VMOVUPS      (CX), Z8
+	PREFETCHT0   (CX)(R9*1)
 	VMOVUPS      64(CX), Z9
+	PREFETCHT0   64(CX)(R9*1)
 	ADDQ         DX, CX
 	VBROADCASTSS (R8), Z10
 	VFMADD231PS  Z10, Z8, Z0
@@ -824,7 +887,9 @@ wide_turn:
 	VFMADD231PS  Z10, Z9, Z7
 	ADDQ         SI, R8
 	VMOVUPS      (CX), Z8
+	PREFETCHT0   (CX)(R9*1)
 	VMOVUPS      64(CX), Z9
+	PREFETCHT0   64(CX)(R9*1)
 	ADDQ         DX, CX
 	VBROADCASTSS (R8), Z10
 	VFMADD231PS  Z10, Z8, Z0
@@ -840,7 +905,9 @@ wide_turn:
 	VFMADD231PS  Z10, Z9, Z7
 	ADDQ         SI, R8
 	VMOVUPS      (CX), Z8
+	PREFETCHT0   (CX)(R9*1)
 	VMOVUPS      64(CX), Z9
+	PREFETCHT0   64(CX)(R9*1)
 	ADDQ         DX, CX
 	VBROADCASTSS (R8), Z10
 	VFMADD231PS  Z10, Z8, Z0
@@ -855,7 +922,7 @@ wide_turn:
 	VFMADD231PS  Z10, Z8, Z6
 	VFMADD231PS  Z10, Z9, Z7
 	ADDQ         SI, R8
-	DECQ         R9
+	DECQ         R10
 	JNZ          wide_turn
 
 wide_rest:
@@ -864,7 +931,9 @@ wide_rest:
 
 wide_one:
 	VMOVUPS      (CX), Z8
+	PREFETCHT0   (CX)(R9*1)
 	VMOVUPS      64(CX), Z9
+	PREFETCHT0   64(CX)(R9*1)
 	ADDQ         DX, CX
 	VBROADCASTSS (R8), Z10
 	VFMADD231PS  Z10, Z8, Z0
@@ -950,13 +1019,13 @@ narrow_begun:
 	MOVQ    ldadd+88(FP), CX
 
 narrow_prefetch:
-	PREFETCHT0 (AX)
+	PREFETCHT2 (AX)
 	ADDQ       CX, AX
-	PREFETCHT0 (AX)
+	PREFETCHT2 (AX)
 	ADDQ       CX, AX
-	PREFETCHT0 (AX)
+	PREFETCHT2 (AX)
 	ADDQ       CX, AX
-	PREFETCHT0 (AX)
+	PREFETCHT2 (AX)
 	MOVQ       k+0(FP), AX
 	MOVQ       b+32(FP), CX
 	MOVQ       ldb+40(FP), DX
@@ -964,13 +1033,16 @@ narrow_prefetch:
 	MOVQ       col+24(FP), SI
 	LEAQ       (BX)(BX*2), DI
 	MOVQ       a+8(FP), R8
-	MOVQ       AX, R9
-	SHRQ       $0x02, R9
+	MOVQ       DX, R9
+	SHLQ       $0x04, R9
+	MOVQ       AX, R10
+	SHRQ       $0x02, R10
 	JZ         narrow_rest
 	PCALIGN    $0x40
 
 narrow_turn:
 	VMOVUPS      (CX), Z4
+	PREFETCHT0   (CX)(R9*1)
 	ADDQ         DX, CX
 	VBROADCASTSS (R8), Z5
 	VFMADD231PS  Z5, Z4, Z0
@@ -982,6 +1054,7 @@ narrow_turn:
 	VFMADD231PS  Z5, Z4, Z3
 	ADDQ         SI, R8
 	VMOVUPS      (CX), Z4
+	PREFETCHT0   (CX)(R9*1)
 	ADDQ         DX, CX
 	VBROADCASTSS (R8), Z5
 	VFMADD231PS  Z5, Z4, Z0
@@ -993,6 +1066,7 @@ narrow_turn:
 	VFMADD231PS  Z5, Z4, Z3
 	ADDQ         SI, R8
 	VMOVUPS      (CX), Z4
+	PREFETCHT0   (CX)(R9*1)
 	ADDQ         DX, CX
 	VBROADCASTSS (R8), Z5
 	VFMADD231PS  Z5, Z4, Z0
@@ -1004,6 +1078,7 @@ narrow_turn:
 	VFMADD231PS  Z5, Z4, Z3
 	ADDQ         SI, R8
 	VMOVUPS      (CX), Z4
+	PREFETCHT0   (CX)(R9*1)
 	ADDQ         DX, CX
 	VBROADCASTSS (R8), Z5
 	VFMADD231PS  Z5, Z4, Z0
@@ -1014,7 +1089,7 @@ narrow_turn:
 	VBROADCASTSS (R8)(DI*1), Z5
 	VFMADD231PS  Z5, Z4, Z3
 	ADDQ         SI, R8
-	DECQ         R9
+	DECQ         R10
 	JNZ          narrow_turn
 
 narrow_rest:
@@ -1023,6 +1098,7 @@ narrow_rest:
 
 narrow_one:
 	VMOVUPS      (CX), Z4
+	PREFETCHT0   (CX)(R9*1)
 	ADDQ         DX, CX
 	VBROADCASTSS (R8), Z5
 	VFMADD231PS  Z5, Z4, Z0
@@ -1104,20 +1180,20 @@ wide_begun:
 	MOVQ    ldadd+88(FP), CX
 
 wide_prefetch:
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
+	PREFETCHT2 (AX)
+	PREFETCHT2 64(AX)
 	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
+	PREFETCHT2 (AX)
+	PREFETCHT2 64(AX)
 	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
+	PREFETCHT2 (AX)
+	PREFETCHT2 64(AX)
 	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
+	PREFETCHT2 (AX)
+	PREFETCHT2 64(AX)
 	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
+	PREFETCHT2 (AX)
+	PREFETCHT2 64(AX)
 	MOVQ       k+0(FP), AX
 	MOVQ       b+32(FP), CX
 	MOVQ       ldb+40(FP), DX
@@ -1126,14 +1202,18 @@ wide_prefetch:
 	LEAQ       (BX)(BX*2), DI
 	MOVQ       a+8(FP), R8
 	LEAQ       (R8)(BX*4), R9
-	MOVQ       AX, R10
-	SHRQ       $0x02, R10
+	MOVQ       DX, R10
+	SHLQ       $0x04, R10
+	MOVQ       AX, R11
+	SHRQ       $0x02, R11
 	JZ         wide_rest
 	PCALIGN    $0x40
 
 wide_turn:
 	VMOVUPS      (CX), Z10
+	PREFETCHT0   (CX)(R10*1)
 	VMOVUPS      64(CX), Z11
+	PREFETCHT0   64(CX)(R10*1)
 	ADDQ         DX, CX
 	VBROADCASTSS (R8), Z12
 	VFMADD231PS  Z12, Z10, Z0
@@ -1153,7 +1233,9 @@ wide_turn:
 	ADDQ         SI, R8
 	ADDQ         SI, R9
 	VMOVUPS      (CX), Z10
+	PREFETCHT0   (CX)(R10*1)
 	VMOVUPS      64(CX), Z11
+	PREFETCHT0   64(CX)(R10*1)
 	ADDQ         DX, CX
 	VBROADCASTSS (R8), Z12
 	VFMADD231PS  Z12, Z10, Z0
@@ -1173,7 +1255,9 @@ wide_turn:
 	ADDQ         SI, R8
 	ADDQ         SI, R9
 	VMOVUPS      (CX), Z10
+	PREFETCHT0   (CX)(R10*1)
 	VMOVUPS      64(CX), Z11
+	PREFETCHT0   64(CX)(R10*1)
 	ADDQ         DX, CX
 	VBROADCASTSS (R8), Z12
 	VFMADD231PS  Z12, Z10, Z0
@@ -1193,7 +1277,9 @@ wide_turn:
 	ADDQ         SI, R8
 	ADDQ         SI, R9
 	VMOVUPS      (CX), Z10
+	PREFETCHT0   (CX)(R10*1)
 	VMOVUPS      64(CX), Z11
+	PREFETCHT0   64(CX)(R10*1)
 	ADDQ         DX, CX
 	VBROADCASTSS (R8), Z12
 	VFMADD231PS  Z12, Z10, Z0
@@ -1212,7 +1298,7 @@ wide_turn:
 	VFMADD231PS  Z12, Z11, Z9
 	ADDQ         SI, R8
 	ADDQ         SI, R9
-	DECQ         R10
+	DECQ         R11
 	JNZ          wide_turn
 
 wide_rest:
@@ -1221,7 +1307,9 @@ wide_rest:
 
 wide_one:
 	VMOVUPS      (CX), Z10
+	PREFETCHT0   (CX)(R10*1)
 	VMOVUPS      64(CX), Z11
+	PREFETCHT0   64(CX)(R10*1)
 	ADDQ         DX, CX
 	VBROADCASTSS (R8), Z12
 	VFMADD231PS  Z12, Z10, Z0
@@ -1320,15 +1408,15 @@ narrow_begun:
 	MOVQ    ldadd+88(FP), CX
 
 narrow_prefetch:
-	PREFETCHT0 (AX)
+	PREFETCHT2 (AX)
 	ADDQ       CX, AX
-	PREFETCHT0 (AX)
+	PREFETCHT2 (AX)
 	ADDQ       CX, AX
-	PREFETCHT0 (AX)
+	PREFETCHT2 (AX)
 	ADDQ       CX, AX
-	PREFETCHT0 (AX)
+	PREFETCHT2 (AX)
 	ADDQ       CX, AX
-	PREFETCHT0 (AX)
+	PREFETCHT2 (AX)
 	MOVQ       k+0(FP), AX
 	MOVQ       b+32(FP), CX
 	MOVQ       ldb+40(FP), DX
@@ -1337,13 +1425,16 @@ narrow_prefetch:
 	LEAQ       (BX)(BX*2), DI
 	MOVQ       a+8(FP), R8
 	LEAQ       (R8)(BX*4), R9
-	MOVQ       AX, R10
-	SHRQ       $0x02, R10
+	MOVQ       DX, R10
+	SHLQ       $0x04, R10
+	MOVQ       AX, R11
+	SHRQ       $0x02, R11
 	JZ         narrow_rest
 	PCALIGN    $0x40
 
 narrow_turn:
 	VMOVUPS      (CX), Z5
+	PREFETCHT0   (CX)(R10*1)
 	ADDQ         DX, CX
 	VBROADCASTSS (R8), Z6
 	VFMADD231PS  Z6, Z5, Z0
@@ -1358,6 +1449,7 @@ narrow_turn:
 	ADDQ         SI, R8
 	ADDQ         SI, R9
 	VMOVUPS      (CX), Z5
+	PREFETCHT0   (CX)(R10*1)
 	ADDQ         DX, CX
 	VBROADCASTSS (R8), Z6
 	VFMADD231PS  Z6, Z5, Z0
@@ -1372,6 +1464,7 @@ narrow_turn:
 	ADDQ         SI, R8
 	ADDQ         SI, R9
 	VMOVUPS      (CX), Z5
+	PREFETCHT0   (CX)(R10*1)
 	ADDQ         DX, CX
 	VBROADCASTSS (R8), Z6
 	VFMADD231PS  Z6, Z5, Z0
@@ -1386,6 +1479,7 @@ narrow_turn:
 	ADDQ         SI, R8
 	ADDQ         SI, R9
 	VMOVUPS      (CX), Z5
+	PREFETCHT0   (CX)(R10*1)
 	ADDQ         DX, CX
 	VBROADCASTSS (R8), Z6
 	VFMADD231PS  Z6, Z5, Z0
@@ -1399,7 +1493,7 @@ narrow_turn:
 	VFMADD231PS  Z6, Z5, Z4
 	ADDQ         SI, R8
 	ADDQ         SI, R9
-	DECQ         R10
+	DECQ         R11
 	JNZ          narrow_turn
 
 narrow_rest:
@@ -1408,6 +1502,7 @@ narrow_rest:
 
 narrow_one:
 	VMOVUPS      (CX), Z5
+	PREFETCHT0   (CX)(R10*1)
 	ADDQ         DX, CX
 	VBROADCASTSS (R8), Z6
 	VFMADD231PS  Z6, Z5, Z0
@@ -1499,23 +1594,23 @@ wide_begun:
 	MOVQ    ldadd+88(FP), CX
 
 wide_prefetch:
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
+	PREFETCHT2 (AX)
+	PREFETCHT2 64(AX)
 	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
+	PREFETCHT2 (AX)
+	PREFETCHT2 64(AX)
 	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
+	PREFETCHT2 (AX)
+	PREFETCHT2 64(AX)
 	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
+	PREFETCHT2 (AX)
+	PREFETCHT2 64(AX)
 	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
+	PREFETCHT2 (AX)
+	PREFETCHT2 64(AX)
 	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
+	PREFETCHT2 (AX)
+	PREFETCHT2 64(AX)
 	MOVQ       k+0(FP), AX
 	MOVQ       b+32(FP), CX
 	MOVQ       ldb+40(FP), DX
@@ -1524,14 +1619,18 @@ wide_prefetch:
 	LEAQ       (BX)(BX*2), DI
 	MOVQ       a+8(FP), R8
 	LEAQ       (R8)(BX*4), R9
-	MOVQ       AX, R10
-	SHRQ       $0x02, R10
+	MOVQ       DX, R10
+	SHLQ       $0x04, R10
+	MOVQ       AX, R11
+	SHRQ       $0x02, R11
 	JZ         wide_rest
 	PCALIGN    $0x40
 
 wide_turn:
 	VMOVUPS      (CX), Z12
+	PREFETCHT0   (CX)(R10*1)
 	VMOVUPS      64(CX), Z13
+	PREFETCHT0   64(CX)(R10*1)
 	ADDQ         DX, CX
 	VBROADCASTSS (R8), Z14
 	VFMADD231PS  Z14, Z12, Z0
@@ -1554,7 +1653,9 @@ wide_turn:
 	ADDQ         SI, R8
 	ADDQ         SI, R9
 	VMOVUPS      (CX), Z12
+	PREFETCHT0   (CX)(R10*1)
 	VMOVUPS      64(CX), Z13
+	PREFETCHT0   64(CX)(R10*1)
 	ADDQ         DX, CX
 	VBROADCASTSS (R8), Z14
 	VFMADD231PS  Z14, Z12, Z0
@@ -1577,7 +1678,9 @@ wide_turn:
 	ADDQ         SI, R8
 	ADDQ         SI, R9
 	VMOVUPS      (CX), Z12
+	PREFETCHT0   (CX)(R10*1)
 	VMOVUPS      64(CX), Z13
+	PREFETCHT0   64(CX)(R10*1)
 	ADDQ         DX, CX
 	VBROADCASTSS (R8), Z14
 	VFMADD231PS  Z14, Z12, Z0
@@ -1600,7 +1703,9 @@ wide_turn:
 	ADDQ         SI, R8
 	ADDQ         SI, R9
 	VMOVUPS      (CX), Z12
+	PREFETCHT0   (CX)(R10*1)
 	VMOVUPS      64(CX), Z13
+	PREFETCHT0   64(CX)(R10*1)
 	ADDQ         DX, CX
 	VBROADCASTSS (R8), Z14
 	VFMADD231PS  Z14, Z12, Z0
@@ -1622,7 +1727,7 @@ wide_turn:
 	VFMADD231PS  Z14, Z13, Z11
 	ADDQ         SI, R8
 	ADDQ         SI, R9
-	DECQ         R10
+	DECQ         R11
 	JNZ          wide_turn
 
 wide_rest:
@@ -1631,7 +1736,9 @@ wide_rest:
 
 wide_one:
 	VMOVUPS      (CX), Z12
+	PREFETCHT0   (CX)(R10*1)
 	VMOVUPS      64(CX), Z13
+	PREFETCHT0   64(CX)(R10*1)
 	ADDQ         DX, CX
 	VBROADCASTSS (R8), Z14
 	VFMADD231PS  Z14, Z12, Z0
@@ -1742,17 +1849,17 @@ narrow_begun:
 	MOVQ    ldadd+88(FP), CX
 
 narrow_prefetch:
-	PREFETCHT0 (AX)
+	PREFETCHT2 (AX)
 	ADDQ       CX, AX
-	PREFETCHT0 (AX)
+	PREFETCHT2 (AX)
 	ADDQ       CX, AX
-	PREFETCHT0 (AX)
+	PREFETCHT2 (AX)
 	ADDQ       CX, AX
-	PREFETCHT0 (AX)
+	PREFETCHT2 (AX)
 	ADDQ       CX, AX
-	PREFETCHT0 (AX)
+	PREFETCHT2 (AX)
 	ADDQ       CX, AX
-	PREFETCHT0 (AX)
+	PREFETCHT2 (AX)
 	MOVQ       k+0(FP), AX
 	MOVQ       b+32(FP), CX
 	MOVQ       ldb+40(FP), DX
@@ -1761,13 +1868,16 @@ narrow_prefetch:
 	LEAQ       (BX)(BX*2), DI
 	MOVQ       a+8(FP), R8
 	LEAQ       (R8)(BX*4), R9
-	MOVQ       AX, R10
-	SHRQ       $0x02, R10
+	MOVQ       DX, R10
+	SHLQ       $0x04, R10
+	MOVQ       AX, R11
+	SHRQ       $0x02, R11
 	JZ         narrow_rest
 	PCALIGN    $0x40
 
 narrow_turn:
 	VMOVUPS      (CX), Z6
+	PREFETCHT0   (CX)(R10*1)
 	ADDQ         DX, CX
 	VBROADCASTSS (R8), Z7
 	VFMADD231PS  Z7, Z6, Z0
@@ -1784,6 +1894,7 @@ narrow_turn:
 	ADDQ         SI, R8
 	ADDQ         SI, R9
 	VMOVUPS      (CX), Z6
+	PREFETCHT0   (CX)(R10*1)
 	ADDQ         DX, CX
 	VBROADCASTSS (R8), Z7
 	VFMADD231PS  Z7, Z6, Z0
@@ -1800,6 +1911,7 @@ narrow_turn:
 	ADDQ         SI, R8
 	ADDQ         SI, R9
 	VMOVUPS      (CX), Z6
+	PREFETCHT0   (CX)(R10*1)
 	ADDQ         DX, CX
 	VBROADCASTSS (R8), Z7
 	VFMADD231PS  Z7, Z6, Z0
@@ -1816,6 +1928,7 @@ narrow_turn:
 	ADDQ         SI, R8
 	ADDQ         SI, R9
 	VMOVUPS      (CX), Z6
+	PREFETCHT0   (CX)(R10*1)
 	ADDQ         DX, CX
 	VBROADCASTSS (R8), Z7
 	VFMADD231PS  Z7, Z6, Z0
@@ -1831,7 +1944,7 @@ narrow_turn:
 	VFMADD231PS  Z7, Z6, Z5
 	ADDQ         SI, R8
 	ADDQ         SI, R9
-	DECQ         R10
+	DECQ         R11
 	JNZ          narrow_turn
 
 narrow_rest:
@@ -1840,6 +1953,7 @@ narrow_rest:
 
 narrow_one:
 	VMOVUPS      (CX), Z6
+	PREFETCHT0   (CX)(R10*1)
 	ADDQ         DX, CX
 	VBROADCASTSS (R8), Z7
 	VFMADD231PS  Z7, Z6, Z0
@@ -1940,26 +2054,26 @@ wide_begun:
 	MOVQ    ldadd+88(FP), CX
 
 wide_prefetch:
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
+	PREFETCHT2 (AX)
+	PREFETCHT2 64(AX)
 	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
+	PREFETCHT2 (AX)
+	PREFETCHT2 64(AX)
 	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
+	PREFETCHT2 (AX)
+	PREFETCHT2 64(AX)
 	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
+	PREFETCHT2 (AX)
+	PREFETCHT2 64(AX)
 	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
+	PREFETCHT2 (AX)
+	PREFETCHT2 64(AX)
 	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
+	PREFETCHT2 (AX)
+	PREFETCHT2 64(AX)
 	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
+	PREFETCHT2 (AX)
+	PREFETCHT2 64(AX)
 	MOVQ       k+0(FP), AX
 	MOVQ       b+32(FP), CX
 	MOVQ       ldb+40(FP), DX
@@ -1968,14 +2082,18 @@ wide_prefetch:
 	LEAQ       (BX)(BX*2), DI
 	MOVQ       a+8(FP), R8
 	LEAQ       (R8)(BX*4), R9
-	MOVQ       AX, R10
-	SHRQ       $0x02, R10
+	MOVQ       DX, R10
+	SHLQ       $0x04, R10
+	MOVQ       AX, R11
+	SHRQ       $0x02, R11
 	JZ         wide_rest
 	PCALIGN    $0x40
 
 wide_turn:
 	VMOVUPS      (CX), Z14
+	PREFETCHT0   (CX)(R10*1)
 	VMOVUPS      64(CX), Z15
+	PREFETCHT0   64(CX)(R10*1)
 	ADDQ         DX, CX
 	VBROADCASTSS (R8), Z16
 	VFMADD231PS  Z16, Z14, Z0
@@ -2001,7 +2119,9 @@ wide_turn:
 	ADDQ         SI, R8
 	ADDQ         SI, R9
 	VMOVUPS      (CX), Z14
+	PREFETCHT0   (CX)(R10*1)
 	VMOVUPS      64(CX), Z15
+	PREFETCHT0   64(CX)(R10*1)
 	ADDQ         DX, CX
 	VBROADCASTSS (R8), Z16
 	VFMADD231PS  Z16, Z14, Z0
@@ -2027,7 +2147,9 @@ wide_turn:
 	ADDQ         SI, R8
 	ADDQ         SI, R9
 	VMOVUPS      (CX), Z14
+	PREFETCHT0   (CX)(R10*1)
 	VMOVUPS      64(CX), Z15
+	PREFETCHT0   64(CX)(R10*1)
 	ADDQ         DX, CX
 	VBROADCASTSS (R8), Z16
 	VFMADD231PS  Z16, Z14, Z0
@@ -2053,7 +2175,9 @@ wide_turn:
 	ADDQ         SI, R8
 	ADDQ         SI, R9
 	VMOVUPS      (CX), Z14
+	PREFETCHT0   (CX)(R10*1)
 	VMOVUPS      64(CX), Z15
+	PREFETCHT0   64(CX)(R10*1)
 	ADDQ         DX, CX
 	VBROADCASTSS (R8), Z16
 	VFMADD231PS  Z16, Z14, Z0
@@ -2078,7 +2202,7 @@ wide_turn:
 	VFMADD231PS  Z16, Z15, Z13
 	ADDQ         SI, R8
 	ADDQ         SI, R9
-	DECQ         R10
+	DECQ         R11
 	JNZ          wide_turn
 
 wide_rest:
@@ -2087,7 +2211,9 @@ wide_rest:
 
 wide_one:
 	VMOVUPS      (CX), Z14
+	PREFETCHT0   (CX)(R10*1)
 	VMOVUPS      64(CX), Z15
+	PREFETCHT0   64(CX)(R10*1)
 	ADDQ         DX, CX
 	VBROADCASTSS (R8), Z16
 	VFMADD231PS  Z16, Z14, Z0
@@ -2210,19 +2336,19 @@ narrow_begun:
 	MOVQ    ldadd+88(FP), CX
 
 narrow_prefetch:
-	PREFETCHT0 (AX)
+	PREFETCHT2 (AX)
 	ADDQ       CX, AX
-	PREFETCHT0 (AX)
+	PREFETCHT2 (AX)
 	ADDQ       CX, AX
-	PREFETCHT0 (AX)
+	PREFETCHT2 (AX)
 	ADDQ       CX, AX
-	PREFETCHT0 (AX)
+	PREFETCHT2 (AX)
 	ADDQ       CX, AX
-	PREFETCHT0 (AX)
+	PREFETCHT2 (AX)
 	ADDQ       CX, AX
-	PREFETCHT0 (AX)
+	PREFETCHT2 (AX)
 	ADDQ       CX, AX
-	PREFETCHT0 (AX)
+	PREFETCHT2 (AX)
 	MOVQ       k+0(FP), AX
 	MOVQ       b+32(FP), CX
 	MOVQ       ldb+40(FP), DX
@@ -2231,13 +2357,16 @@ narrow_prefetch:
 	LEAQ       (BX)(BX*2), DI
 	MOVQ       a+8(FP), R8
 	LEAQ       (R8)(BX*4), R9
-	MOVQ       AX, R10
-	SHRQ       $0x02, R10
+	MOVQ       DX, R10
+	SHLQ       $0x04, R10
+	MOVQ       AX, R11
+	SHRQ       $0x02, R11
 	JZ         narrow_rest
 	PCALIGN    $0x40
 
 narrow_turn:
 	VMOVUPS      (CX), Z7
+	PREFETCHT0   (CX)(R10*1)
 	ADDQ         DX, CX
 	VBROADCASTSS (R8), Z8
 	VFMADD231PS  Z8, Z7, Z0
@@ -2256,6 +2385,7 @@ narrow_turn:
 	ADDQ         SI, R8
 	ADDQ         SI, R9
 	VMOVUPS      (CX), Z7
+	PREFETCHT0   (CX)(R10*1)
 	ADDQ         DX, CX
 	VBROADCASTSS (R8), Z8
 	VFMADD231PS  Z8, Z7, Z0
@@ -2274,6 +2404,7 @@ narrow_turn:
 	ADDQ         SI, R8
 	ADDQ         SI, R9
 	VMOVUPS      (CX), Z7
+	PREFETCHT0   (CX)(R10*1)
 	ADDQ         DX, CX
 	VBROADCASTSS (R8), Z8
 	VFMADD231PS  Z8, Z7, Z0
@@ -2292,6 +2423,7 @@ narrow_turn:
 	ADDQ         SI, R8
 	ADDQ         SI, R9
 	VMOVUPS      (CX), Z7
+	PREFETCHT0   (CX)(R10*1)
 	ADDQ         DX, CX
 	VBROADCASTSS (R8), Z8
 	VFMADD231PS  Z8, Z7, Z0
@@ -2309,7 +2441,7 @@ narrow_turn:
 	VFMADD231PS  Z8, Z7, Z6
 	ADDQ         SI, R8
 	ADDQ         SI, R9
-	DECQ         R10
+	DECQ         R11
 	JNZ          narrow_turn
 
 narrow_rest:
@@ -2318,6 +2450,7 @@ narrow_rest:
 
 narrow_one:
 	VMOVUPS      (CX), Z7
+	PREFETCHT0   (CX)(R10*1)
 	ADDQ         DX, CX
 	VBROADCASTSS (R8), Z8
 	VFMADD231PS  Z8, Z7, Z0
@@ -2427,29 +2560,29 @@ wide_begun:
 	MOVQ    ldadd+88(FP), CX
 
 wide_prefetch:
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
+	PREFETCHT2 (AX)
+	PREFETCHT2 64(AX)
 	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
+	PREFETCHT2 (AX)
+	PREFETCHT2 64(AX)
 	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
+	PREFETCHT2 (AX)
+	PREFETCHT2 64(AX)
 	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
+	PREFETCHT2 (AX)
+	PREFETCHT2 64(AX)
 	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
+	PREFETCHT2 (AX)
+	PREFETCHT2 64(AX)
 	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
+	PREFETCHT2 (AX)
+	PREFETCHT2 64(AX)
 	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
+	PREFETCHT2 (AX)
+	PREFETCHT2 64(AX)
 	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
+	PREFETCHT2 (AX)
+	PREFETCHT2 64(AX)
 	MOVQ       k+0(FP), AX
 	MOVQ       b+32(FP), CX
 	MOVQ       ldb+40(FP), DX
@@ -2458,14 +2591,18 @@ wide_prefetch:
 	LEAQ       (BX)(BX*2), DI
 	MOVQ       a+8(FP), R8
 	LEAQ       (R8)(BX*4), R9
-	MOVQ       AX, R10
-	SHRQ       $0x02, R10
+	MOVQ       DX, R10
+	SHLQ       $0x04, R10
+	MOVQ       AX, R11
+	SHRQ       $0x02, R11
 	JZ         wide_rest
 	PCALIGN    $0x40
 
 wide_turn:
 	VMOVUPS      (CX), Z16
+	PREFETCHT0   (CX)(R10*1)
 	VMOVUPS      64(CX), Z17
+	PREFETCHT0   64(CX)(R10*1)
 	ADDQ         DX, CX
 	VBROADCASTSS (R8), Z18
 	VFMADD231PS  Z18, Z16, Z0
@@ -2494,7 +2631,9 @@ wide_turn:
 	ADDQ         SI, R8
 	ADDQ         SI, R9
 	VMOVUPS      (CX), Z16
+	PREFETCHT0   (CX)(R10*1)
 	VMOVUPS      64(CX), Z17
+	PREFETCHT0   64(CX)(R10*1)
 	ADDQ         DX, CX
 	VBROADCASTSS (R8), Z18
 	VFMADD231PS  Z18, Z16, Z0
@@ -2523,7 +2662,9 @@ wide_turn:
 	ADDQ         SI, R8
 	ADDQ         SI, R9
 	VMOVUPS      (CX), Z16
+	PREFETCHT0   (CX)(R10*1)
 	VMOVUPS      64(CX), Z17
+	PREFETCHT0   64(CX)(R10*1)
 	ADDQ         DX, CX
 	VBROADCASTSS (R8), Z18
 	VFMADD231PS  Z18, Z16, Z0
@@ -2552,7 +2693,9 @@ wide_turn:
 	ADDQ         SI, R8
 	ADDQ         SI, R9
 	VMOVUPS      (CX), Z16
+	PREFETCHT0   (CX)(R10*1)
 	VMOVUPS      64(CX), Z17
+	PREFETCHT0   64(CX)(R10*1)
 	ADDQ         DX, CX
 	VBROADCASTSS (R8), Z18
 	VFMADD231PS  Z18, Z16, Z0
@@ -2580,7 +2723,7 @@ wide_turn:
 	VFMADD231PS  Z18, Z17, Z15
 	ADDQ         SI, R8
 	ADDQ         SI, R9
-	DECQ         R10
+	DECQ         R11
 	JNZ          wide_turn
 
 wide_rest:
@@ -2589,7 +2732,9 @@ wide_rest:
 
 wide_one:
 	VMOVUPS      (CX), Z16
+	PREFETCHT0   (CX)(R10*1)
 	VMOVUPS      64(CX), Z17
+	PREFETCHT0   64(CX)(R10*1)
 	ADDQ         DX, CX
 	VBROADCASTSS (R8), Z18
 	VFMADD231PS  Z18, Z16, Z0
@@ -2724,21 +2869,21 @@ narrow_begun:
 	MOVQ    ldadd+88(FP), CX
 
 narrow_prefetch:
-	PREFETCHT0 (AX)
+	PREFETCHT2 (AX)
 	ADDQ       CX, AX
-	PREFETCHT0 (AX)
+	PREFETCHT2 (AX)
 	ADDQ       CX, AX
-	PREFETCHT0 (AX)
+	PREFETCHT2 (AX)
 	ADDQ       CX, AX
-	PREFETCHT0 (AX)
+	PREFETCHT2 (AX)
 	ADDQ       CX, AX
-	PREFETCHT0 (AX)
+	PREFETCHT2 (AX)
 	ADDQ       CX, AX
-	PREFETCHT0 (AX)
+	PREFETCHT2 (AX)
 	ADDQ       CX, AX
-	PREFETCHT0 (AX)
+	PREFETCHT2 (AX)
 	ADDQ       CX, AX
-	PREFETCHT0 (AX)
+	PREFETCHT2 (AX)
 	MOVQ       k+0(FP), AX
 	MOVQ       b+32(FP), CX
 	MOVQ       ldb+40(FP), DX
@@ -2747,13 +2892,16 @@ narrow_prefetch:
 	LEAQ       (BX)(BX*2), DI
 	MOVQ       a+8(FP), R8
 	LEAQ       (R8)(BX*4), R9
-	MOVQ       AX, R10
-	SHRQ       $0x02, R10
+	MOVQ       DX, R10
+	SHLQ       $0x04, R10
+	MOVQ       AX, R11
+	SHRQ       $0x02, R11
 	JZ         narrow_rest
 	PCALIGN    $0x40
 
 narrow_turn:
 	VMOVUPS      (CX), Z8
+	PREFETCHT0   (CX)(R10*1)
 	ADDQ         DX, CX
 	VBROADCASTSS (R8), Z9
 	VFMADD231PS  Z9, Z8, Z0
@@ -2774,6 +2922,7 @@ narrow_turn:
 	ADDQ         SI, R8
 	ADDQ         SI, R9
 	VMOVUPS      (CX), Z8
+	PREFETCHT0   (CX)(R10*1)
 	ADDQ         DX, CX
 	VBROADCASTSS (R8), Z9
 	VFMADD231PS  Z9, Z8, Z0
@@ -2794,6 +2943,7 @@ narrow_turn:
 	ADDQ         SI, R8
 	ADDQ         SI, R9
 	VMOVUPS      (CX), Z8
+	PREFETCHT0   (CX)(R10*1)
 	ADDQ         DX, CX
 	VBROADCASTSS (R8), Z9
 	VFMADD231PS  Z9, Z8, Z0
@@ -2814,6 +2964,7 @@ narrow_turn:
 	ADDQ         SI, R8
 	ADDQ         SI, R9
 	VMOVUPS      (CX), Z8
+	PREFETCHT0   (CX)(R10*1)
 	ADDQ         DX, CX
 	VBROADCASTSS (R8), Z9
 	VFMADD231PS  Z9, Z8, Z0
@@ -2833,7 +2984,7 @@ narrow_turn:
 	VFMADD231PS  Z9, Z8, Z7
 	ADDQ         SI, R8
 	ADDQ         SI, R9
-	DECQ         R10
+	DECQ         R11
 	JNZ          narrow_turn
 
 narrow_rest:
@@ -2842,6 +2993,7 @@ narrow_rest:
 
 narrow_one:
 	VMOVUPS      (CX), Z8
+	PREFETCHT0   (CX)(R10*1)
 	ADDQ         DX, CX
 	VBROADCASTSS (R8), Z9
 	VFMADD231PS  Z9, Z8, Z0
@@ -2960,32 +3112,32 @@ wide_begun:
 	MOVQ    ldadd+88(FP), CX
 
 wide_prefetch:
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
+	PREFETCHT2 (AX)
+	PREFETCHT2 64(AX)
 	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
+	PREFETCHT2 (AX)
+	PREFETCHT2 64(AX)
 	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
+	PREFETCHT2 (AX)
+	PREFETCHT2 64(AX)
 	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
+	PREFETCHT2 (AX)
+	PREFETCHT2 64(AX)
 	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
+	PREFETCHT2 (AX)
+	PREFETCHT2 64(AX)
 	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
+	PREFETCHT2 (AX)
+	PREFETCHT2 64(AX)
 	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
+	PREFETCHT2 (AX)
+	PREFETCHT2 64(AX)
 	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
+	PREFETCHT2 (AX)
+	PREFETCHT2 64(AX)
 	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
+	PREFETCHT2 (AX)
+	PREFETCHT2 64(AX)
 	MOVQ       k+0(FP), AX
 	MOVQ       b+32(FP), CX
 	MOVQ       ldb+40(FP), DX
@@ -2995,14 +3147,18 @@ wide_prefetch:
 	MOVQ       a+8(FP), R8
 	LEAQ       (R8)(BX*4), R9
 	LEAQ       (R9)(BX*4), R10
-	MOVQ       AX, R11
-	SHRQ       $0x02, R11
+	MOVQ       DX, R11
+	SHLQ       $0x04, R11
+	MOVQ       AX, R12
+	SHRQ       $0x02, R12
 	JZ         wide_rest
 	PCALIGN    $0x40
 
 wide_turn:
 	VMOVUPS      (CX), Z18
+	PREFETCHT0   (CX)(R11*1)
 	VMOVUPS      64(CX), Z19
+	PREFETCHT0   64(CX)(R11*1)
 	ADDQ         DX, CX
 	VBROADCASTSS (R8), Z20
 	VFMADD231PS  Z20, Z18, Z0
@@ -3035,7 +3191,9 @@ wide_turn:
 	ADDQ         SI, R9
 	ADDQ         SI, R10
 	VMOVUPS      (CX), Z18
+	PREFETCHT0   (CX)(R11*1)
 	VMOVUPS      64(CX), Z19
+	PREFETCHT0   64(CX)(R11*1)
 	ADDQ         DX, CX
 	VBROADCASTSS (R8), Z20
 	VFMADD231PS  Z20, Z18, Z0
@@ -3068,7 +3226,9 @@ wide_turn:
 	ADDQ         SI, R9
 	ADDQ         SI, R10
 	VMOVUPS      (CX), Z18
+	PREFETCHT0   (CX)(R11*1)
 	VMOVUPS      64(CX), Z19
+	PREFETCHT0   64(CX)(R11*1)
 	ADDQ         DX, CX
 	VBROADCASTSS (R8), Z20
 	VFMADD231PS  Z20, Z18, Z0
@@ -3101,7 +3261,9 @@ wide_turn:
 	ADDQ         SI, R9
 	ADDQ         SI, R10
 	VMOVUPS      (CX), Z18
+	PREFETCHT0   (CX)(R11*1)
 	VMOVUPS      64(CX), Z19
+	PREFETCHT0   64(CX)(R11*1)
 	ADDQ         DX, CX
 	VBROADCASTSS (R8), Z20
 	VFMADD231PS  Z20, Z18, Z0
@@ -3133,7 +3295,7 @@ wide_turn:
 	ADDQ         SI, R8
 	ADDQ         SI, R9
 	ADDQ         SI, R10
-	DECQ         R11
+	DECQ         R12
 	JNZ          wide_turn
 
 wide_rest:
@@ -3142,7 +3304,9 @@ wide_rest:
 
 wide_one:
 	VMOVUPS      (CX), Z18
+	PREFETCHT0   (CX)(R11*1)
 	VMOVUPS      64(CX), Z19
+	PREFETCHT0   64(CX)(R11*1)
 	ADDQ         DX, CX
 	VBROADCASTSS (R8), Z20
 	VFMADD231PS  Z20, Z18, Z0
@@ -3290,23 +3454,23 @@ narrow_begun:
 	MOVQ    ldadd+88(FP), CX
 
 narrow_prefetch:
-	PREFETCHT0 (AX)
+	PREFETCHT2 (AX)
 	ADDQ       CX, AX
-	PREFETCHT0 (AX)
+	PREFETCHT2 (AX)
 	ADDQ       CX, AX
-	PREFETCHT0 (AX)
+	PREFETCHT2 (AX)
 	ADDQ       CX, AX
-	PREFETCHT0 (AX)
+	PREFETCHT2 (AX)
 	ADDQ       CX, AX
-	PREFETCHT0 (AX)
+	PREFETCHT2 (AX)
 	ADDQ       CX, AX
-	PREFETCHT0 (AX)
+	PREFETCHT2 (AX)
 	ADDQ       CX, AX
-	PREFETCHT0 (AX)
+	PREFETCHT2 (AX)
 	ADDQ       CX, AX
-	PREFETCHT0 (AX)
+	PREFETCHT2 (AX)
 	ADDQ       CX, AX
-	PREFETCHT0 (AX)
+	PREFETCHT2 (AX)
 	MOVQ       k+0(FP), AX
 	MOVQ       b+32(FP), CX
 	MOVQ       ldb+40(FP), DX
@@ -3316,13 +3480,16 @@ narrow_prefetch:
 	MOVQ       a+8(FP), R8
 	LEAQ       (R8)(BX*4), R9
 	LEAQ       (R9)(BX*4), R10
-	MOVQ       AX, R11
-	SHRQ       $0x02, R11
+	MOVQ       DX, R11
+	SHLQ       $0x04, R11
+	MOVQ       AX, R12
+	SHRQ       $0x02, R12
 	JZ         narrow_rest
 	PCALIGN    $0x40
 
 narrow_turn:
 	VMOVUPS      (CX), Z9
+	PREFETCHT0   (CX)(R11*1)
 	ADDQ         DX, CX
 	VBROADCASTSS (R8), Z10
 	VFMADD231PS  Z10, Z9, Z0
@@ -3346,6 +3513,7 @@ narrow_turn:
 	ADDQ         SI, R9
 	ADDQ         SI, R10
 	VMOVUPS      (CX), Z9
+	PREFETCHT0   (CX)(R11*1)
 	ADDQ         DX, CX
 	VBROADCASTSS (R8), Z10
 	VFMADD231PS  Z10, Z9, Z0
@@ -3369,6 +3537,7 @@ narrow_turn:
 	ADDQ         SI, R9
 	ADDQ         SI, R10
 	VMOVUPS      (CX), Z9
+	PREFETCHT0   (CX)(R11*1)
 	ADDQ         DX, CX
 	VBROADCASTSS (R8), Z10
 	VFMADD231PS  Z10, Z9, Z0
@@ -3392,6 +3561,7 @@ narrow_turn:
 	ADDQ         SI, R9
 	ADDQ         SI, R10
 	VMOVUPS      (CX), Z9
+	PREFETCHT0   (CX)(R11*1)
 	ADDQ         DX, CX
 	VBROADCASTSS (R8), Z10
 	VFMADD231PS  Z10, Z9, Z0
@@ -3414,7 +3584,7 @@ narrow_turn:
 	ADDQ         SI, R8
 	ADDQ         SI, R9
 	ADDQ         SI, R10
-	DECQ         R11
+	DECQ         R12
 	JNZ          narrow_turn
 
 narrow_rest:
@@ -3423,6 +3593,7 @@ narrow_rest:
 
 narrow_one:
 	VMOVUPS      (CX), Z9
+	PREFETCHT0   (CX)(R11*1)
 	ADDQ         DX, CX
 	VBROADCASTSS (R8), Z10
 	VFMADD231PS  Z10, Z9, Z0
@@ -3551,35 +3722,35 @@ wide_begun:
 	MOVQ    ldadd+88(FP), CX
 
 wide_prefetch:
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
+	PREFETCHT2 (AX)
+	PREFETCHT2 64(AX)
 	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
+	PREFETCHT2 (AX)
+	PREFETCHT2 64(AX)
 	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
+	PREFETCHT2 (AX)
+	PREFETCHT2 64(AX)
 	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
+	PREFETCHT2 (AX)
+	PREFETCHT2 64(AX)
 	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
+	PREFETCHT2 (AX)
+	PREFETCHT2 64(AX)
 	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
+	PREFETCHT2 (AX)
+	PREFETCHT2 64(AX)
 	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
+	PREFETCHT2 (AX)
+	PREFETCHT2 64(AX)
 	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
+	PREFETCHT2 (AX)
+	PREFETCHT2 64(AX)
 	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
+	PREFETCHT2 (AX)
+	PREFETCHT2 64(AX)
 	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
+	PREFETCHT2 (AX)
+	PREFETCHT2 64(AX)
 	MOVQ       k+0(FP), AX
 	MOVQ       b+32(FP), CX
 	MOVQ       ldb+40(FP), DX
@@ -3589,14 +3760,18 @@ wide_prefetch:
 	MOVQ       a+8(FP), R8
 	LEAQ       (R8)(BX*4), R9
 	LEAQ       (R9)(BX*4), R10
-	MOVQ       AX, R11
-	SHRQ       $0x02, R11
+	MOVQ       DX, R11
+	SHLQ       $0x04, R11
+	MOVQ       AX, R12
+	SHRQ       $0x02, R12
 	JZ         wide_rest
 	PCALIGN    $0x40
 
 wide_turn:
 	VMOVUPS      (CX), Z20
+	PREFETCHT0   (CX)(R11*1)
 	VMOVUPS      64(CX), Z21
+	PREFETCHT0   64(CX)(R11*1)
 	ADDQ         DX, CX
 	VBROADCASTSS (R8), Z22
 	VFMADD231PS  Z22, Z20, Z0
@@ -3632,7 +3807,9 @@ wide_turn:
 	ADDQ         SI, R9
 	ADDQ         SI, R10
 	VMOVUPS      (CX), Z20
+	PREFETCHT0   (CX)(R11*1)
 	VMOVUPS      64(CX), Z21
+	PREFETCHT0   64(CX)(R11*1)
 	ADDQ         DX, CX
 	VBROADCASTSS (R8), Z22
 	VFMADD231PS  Z22, Z20, Z0
@@ -3668,7 +3845,9 @@ wide_turn:
 	ADDQ         SI, R9
 	ADDQ         SI, R10
 	VMOVUPS      (CX), Z20
+	PREFETCHT0   (CX)(R11*1)
 	VMOVUPS      64(CX), Z21
+	PREFETCHT0   64(CX)(R11*1)
 	ADDQ         DX, CX
 	VBROADCASTSS (R8), Z22
 	VFMADD231PS  Z22, Z20, Z0
@@ -3704,7 +3883,9 @@ wide_turn:
 	ADDQ         SI, R9
 	ADDQ         SI, R10
 	VMOVUPS      (CX), Z20
+	PREFETCHT0   (CX)(R11*1)
 	VMOVUPS      64(CX), Z21
+	PREFETCHT0   64(CX)(R11*1)
 	ADDQ         DX, CX
 	VBROADCASTSS (R8), Z22
 	VFMADD231PS  Z22, Z20, Z0
@@ -3739,7 +3920,7 @@ wide_turn:
 	ADDQ         SI, R8
 	ADDQ         SI, R9
 	ADDQ         SI, R10
-	DECQ         R11
+	DECQ         R12
 	JNZ          wide_turn
 
 wide_rest:
@@ -3748,7 +3929,9 @@ wide_rest:
 
 wide_one:
 	VMOVUPS      (CX), Z20
+	PREFETCHT0   (CX)(R11*1)
 	VMOVUPS      64(CX), Z21
+	PREFETCHT0   64(CX)(R11*1)
 	ADDQ         DX, CX
 	VBROADCASTSS (R8), Z22
 	VFMADD231PS  Z22, Z20, Z0
@@ -3908,25 +4091,25 @@ narrow_begun:
 	MOVQ    ldadd+88(FP), CX
 
 narrow_prefetch:
-	PREFETCHT0 (AX)
+	PREFETCHT2 (AX)
 	ADDQ       CX, AX
-	PREFETCHT0 (AX)
+	PREFETCHT2 (AX)
 	ADDQ       CX, AX
-	PREFETCHT0 (AX)
+	PREFETCHT2 (AX)
 	ADDQ       CX, AX
-	PREFETCHT0 (AX)
+	PREFETCHT2 (AX)
 	ADDQ       CX, AX
-	PREFETCHT0 (AX)
+	PREFETCHT2 (AX)
 	ADDQ       CX, AX
-	PREFETCHT0 (AX)
+	PREFETCHT2 (AX)
 	ADDQ       CX, AX
-	PREFETCHT0 (AX)
+	PREFETCHT2 (AX)
 	ADDQ       CX, AX
-	PREFETCHT0 (AX)
+	PREFETCHT2 (AX)
 	ADDQ       CX, AX
-	PREFETCHT0 (AX)
+	PREFETCHT2 (AX)
 	ADDQ       CX, AX
-	PREFETCHT0 (AX)
+	PREFETCHT2 (AX)
 	MOVQ       k+0(FP), AX
 	MOVQ       b+32(FP), CX
 	MOVQ       ldb+40(FP), DX
@@ -3936,13 +4119,16 @@ narrow_prefetch:
 	MOVQ       a+8(FP), R8
 	LEAQ       (R8)(BX*4), R9
 	LEAQ       (R9)(BX*4), R10
-	MOVQ       AX, R11
-	SHRQ       $0x02, R11
+	MOVQ       DX, R11
+	SHLQ       $0x04, R11
+	MOVQ       AX, R12
+	SHRQ       $0x02, R12
 	JZ         narrow_rest
 	PCALIGN    $0x40
 
 narrow_turn:
 	VMOVUPS      (CX), Z10
+	PREFETCHT0   (CX)(R11*1)
 	ADDQ         DX, CX
 	VBROADCASTSS (R8), Z11
 	VFMADD231PS  Z11, Z10, Z0
@@ -3968,6 +4154,7 @@ narrow_turn:
 	ADDQ         SI, R9
 	ADDQ         SI, R10
 	VMOVUPS      (CX), Z10
+	PREFETCHT0   (CX)(R11*1)
 	ADDQ         DX, CX
 	VBROADCASTSS (R8), Z11
 	VFMADD231PS  Z11, Z10, Z0
@@ -3993,6 +4180,7 @@ narrow_turn:
 	ADDQ         SI, R9
 	ADDQ         SI, R10
 	VMOVUPS      (CX), Z10
+	PREFETCHT0   (CX)(R11*1)
 	ADDQ         DX, CX
 	VBROADCASTSS (R8), Z11
 	VFMADD231PS  Z11, Z10, Z0
@@ -4018,6 +4206,7 @@ narrow_turn:
 	ADDQ         SI, R9
 	ADDQ         SI, R10
 	VMOVUPS      (CX), Z10
+	PREFETCHT0   (CX)(R11*1)
 	ADDQ         DX, CX
 	VBROADCASTSS (R8), Z11
 	VFMADD231PS  Z11, Z10, Z0
@@ -4042,7 +4231,7 @@ narrow_turn:
 	ADDQ         SI, R8
 	ADDQ         SI, R9
 	ADDQ         SI, R10
-	DECQ         R11
+	DECQ         R12
 	JNZ          narrow_turn
 
 narrow_rest:
@@ -4051,6 +4240,7 @@ narrow_rest:
 
 narrow_one:
 	VMOVUPS      (CX), Z10
+	PREFETCHT0   (CX)(R11*1)
 	ADDQ         DX, CX
 	VBROADCASTSS (R8), Z11
 	VFMADD231PS  Z11, Z10, Z0
@@ -4188,38 +4378,38 @@ wide_begun:
 	MOVQ    ldadd+88(FP), CX
 
 wide_prefetch:
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
+	PREFETCHT2 (AX)
+	PREFETCHT2 64(AX)
 	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
+	PREFETCHT2 (AX)
+	PREFETCHT2 64(AX)
 	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
+	PREFETCHT2 (AX)
+	PREFETCHT2 64(AX)
 	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
+	PREFETCHT2 (AX)
+	PREFETCHT2 64(AX)
 	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
+	PREFETCHT2 (AX)
+	PREFETCHT2 64(AX)
 	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
+	PREFETCHT2 (AX)
+	PREFETCHT2 64(AX)
 	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
+	PREFETCHT2 (AX)
+	PREFETCHT2 64(AX)
 	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
+	PREFETCHT2 (AX)
+	PREFETCHT2 64(AX)
 	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
+	PREFETCHT2 (AX)
+	PREFETCHT2 64(AX)
 	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
+	PREFETCHT2 (AX)
+	PREFETCHT2 64(AX)
 	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
+	PREFETCHT2 (AX)
+	PREFETCHT2 64(AX)
 	MOVQ       k+0(FP), AX
 	MOVQ       b+32(FP), CX
 	MOVQ       ldb+40(FP), DX
@@ -4229,14 +4419,18 @@ wide_prefetch:
 	MOVQ       a+8(FP), R8
 	LEAQ       (R8)(BX*4), R9
 	LEAQ       (R9)(BX*4), R10
-	MOVQ       AX, R11
-	SHRQ       $0x02, R11
+	MOVQ       DX, R11
+	SHLQ       $0x04, R11
+	MOVQ       AX, R12
+	SHRQ       $0x02, R12
 	JZ         wide_rest
 	PCALIGN    $0x40
 
 wide_turn:
 	VMOVUPS      (CX), Z22
+	PREFETCHT0   (CX)(R11*1)
 	VMOVUPS      64(CX), Z23
+	PREFETCHT0   64(CX)(R11*1)
 	ADDQ         DX, CX
 	VBROADCASTSS (R8), Z24
 	VFMADD231PS  Z24, Z22, Z0
@@ -4275,7 +4469,9 @@ wide_turn:
 	ADDQ         SI, R9
 	ADDQ         SI, R10
 	VMOVUPS      (CX), Z22
+	PREFETCHT0   (CX)(R11*1)
 	VMOVUPS      64(CX), Z23
+	PREFETCHT0   64(CX)(R11*1)
 	ADDQ         DX, CX
 	VBROADCASTSS (R8), Z24
 	VFMADD231PS  Z24, Z22, Z0
@@ -4314,7 +4510,9 @@ wide_turn:
 	ADDQ         SI, R9
 	ADDQ         SI, R10
 	VMOVUPS      (CX), Z22
+	PREFETCHT0   (CX)(R11*1)
 	VMOVUPS      64(CX), Z23
+	PREFETCHT0   64(CX)(R11*1)
 	ADDQ         DX, CX
 	VBROADCASTSS (R8), Z24
 	VFMADD231PS  Z24, Z22, Z0
@@ -4353,7 +4551,9 @@ wide_turn:
 	ADDQ         SI, R9
 	ADDQ         SI, R10
 	VMOVUPS      (CX), Z22
+	PREFETCHT0   (CX)(R11*1)
 	VMOVUPS      64(CX), Z23
+	PREFETCHT0   64(CX)(R11*1)
 	ADDQ         DX, CX
 	VBROADCASTSS (R8), Z24
 	VFMADD231PS  Z24, Z22, Z0
@@ -4391,7 +4591,7 @@ wide_turn:
 	ADDQ         SI, R8
 	ADDQ         SI, R9
 	ADDQ         SI, R10
-	DECQ         R11
+	DECQ         R12
 	JNZ          wide_turn
 
 wide_rest:
@@ -4400,7 +4600,9 @@ wide_rest:
 
 wide_one:
 	VMOVUPS      (CX), Z22
+	PREFETCHT0   (CX)(R11*1)
 	VMOVUPS      64(CX), Z23
+	PREFETCHT0   64(CX)(R11*1)
 	ADDQ         DX, CX
 	VBROADCASTSS (R8), Z24
 	VFMADD231PS  Z24, Z22, Z0
@@ -4572,27 +4774,27 @@ narrow_begun:
 	MOVQ    ldadd+88(FP), CX
 
 narrow_prefetch:
-	PREFETCHT0 (AX)
+	PREFETCHT2 (AX)
 	ADDQ       CX, AX
-	PREFETCHT0 (AX)
+	PREFETCHT2 (AX)
 	ADDQ       CX, AX
-	PREFETCHT0 (AX)
+	PREFETCHT2 (AX)
 	ADDQ       CX, AX
-	PREFETCHT0 (AX)
+	PREFETCHT2 (AX)
 	ADDQ       CX, AX
-	PREFETCHT0 (AX)
+	PREFETCHT2 (AX)
 	ADDQ       CX, AX
-	PREFETCHT0 (AX)
+	PREFETCHT2 (AX)
 	ADDQ       CX, AX
-	PREFETCHT0 (AX)
+	PREFETCHT2 (AX)
 	ADDQ       CX, AX
-	PREFETCHT0 (AX)
+	PREFETCHT2 (AX)
 	ADDQ       CX, AX
-	PREFETCHT0 (AX)
+	PREFETCHT2 (AX)
 	ADDQ       CX, AX
-	PREFETCHT0 (AX)
+	PREFETCHT2 (AX)
 	ADDQ       CX, AX
-	PREFETCHT0 (AX)
+	PREFETCHT2 (AX)
 	MOVQ       k+0(FP), AX
 	MOVQ       b+32(FP), CX
 	MOVQ       ldb+40(FP), DX
@@ -4602,13 +4804,16 @@ narrow_prefetch:
 	MOVQ       a+8(FP), R8
 	LEAQ       (R8)(BX*4), R9
 	LEAQ       (R9)(BX*4), R10
-	MOVQ       AX, R11
-	SHRQ       $0x02, R11
+	MOVQ       DX, R11
+	SHLQ       $0x04, R11
+	MOVQ       AX, R12
+	SHRQ       $0x02, R12
 	JZ         narrow_rest
 	PCALIGN    $0x40
 
 narrow_turn:
 	VMOVUPS      (CX), Z11
+	PREFETCHT0   (CX)(R11*1)
 	ADDQ         DX, CX
 	VBROADCASTSS (R8), Z12
 	VFMADD231PS  Z12, Z11, Z0
@@ -4636,6 +4841,7 @@ narrow_turn:
 	ADDQ         SI, R9
 	ADDQ         SI, R10
 	VMOVUPS      (CX), Z11
+	PREFETCHT0   (CX)(R11*1)
 	ADDQ         DX, CX
 	VBROADCASTSS (R8), Z12
 	VFMADD231PS  Z12, Z11, Z0
@@ -4663,6 +4869,7 @@ narrow_turn:
 	ADDQ         SI, R9
 	ADDQ         SI, R10
 	VMOVUPS      (CX), Z11
+	PREFETCHT0   (CX)(R11*1)
 	ADDQ         DX, CX
 	VBROADCASTSS (R8), Z12
 	VFMADD231PS  Z12, Z11, Z0
@@ -4690,6 +4897,7 @@ narrow_turn:
 	ADDQ         SI, R9
 	ADDQ         SI, R10
 	VMOVUPS      (CX), Z11
+	PREFETCHT0   (CX)(R11*1)
 	ADDQ         DX, CX
 	VBROADCASTSS (R8), Z12
 	VFMADD231PS  Z12, Z11, Z0
@@ -4716,7 +4924,7 @@ narrow_turn:
 	ADDQ         SI, R8
 	ADDQ         SI, R9
 	ADDQ         SI, R10
-	DECQ         R11
+	DECQ         R12
 	JNZ          narrow_turn
 
 narrow_rest:
@@ -4725,6 +4933,7 @@ narrow_rest:
 
 narrow_one:
 	VMOVUPS      (CX), Z11
+	PREFETCHT0   (CX)(R11*1)
 	ADDQ         DX, CX
 	VBROADCASTSS (R8), Z12
 	VFMADD231PS  Z12, Z11, Z0
@@ -4871,41 +5080,41 @@ wide_begun:
 	MOVQ    ldadd+88(FP), CX
 
 wide_prefetch:
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
+	PREFETCHT2 (AX)
+	PREFETCHT2 64(AX)
 	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
+	PREFETCHT2 (AX)
+	PREFETCHT2 64(AX)
 	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
+	PREFETCHT2 (AX)
+	PREFETCHT2 64(AX)
 	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
+	PREFETCHT2 (AX)
+	PREFETCHT2 64(AX)
 	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
+	PREFETCHT2 (AX)
+	PREFETCHT2 64(AX)
 	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
+	PREFETCHT2 (AX)
+	PREFETCHT2 64(AX)
 	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
+	PREFETCHT2 (AX)
+	PREFETCHT2 64(AX)
 	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
+	PREFETCHT2 (AX)
+	PREFETCHT2 64(AX)
 	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
+	PREFETCHT2 (AX)
+	PREFETCHT2 64(AX)
 	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
+	PREFETCHT2 (AX)
+	PREFETCHT2 64(AX)
 	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
+	PREFETCHT2 (AX)
+	PREFETCHT2 64(AX)
 	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
+	PREFETCHT2 (AX)
+	PREFETCHT2 64(AX)
 	MOVQ       k+0(FP), AX
 	MOVQ       b+32(FP), CX
 	MOVQ       ldb+40(FP), DX
@@ -4915,14 +5124,18 @@ wide_prefetch:
 	MOVQ       a+8(FP), R8
 	LEAQ       (R8)(BX*4), R9
 	LEAQ       (R9)(BX*4), R10
-	MOVQ       AX, R11
-	SHRQ       $0x02, R11
+	MOVQ       DX, R11
+	SHLQ       $0x04, R11
+	MOVQ       AX, R12
+	SHRQ       $0x02, R12
 	JZ         wide_rest
 	PCALIGN    $0x40
 
 wide_turn:
 	VMOVUPS      (CX), Z24
+	PREFETCHT0   (CX)(R11*1)
 	VMOVUPS      64(CX), Z25
+	PREFETCHT0   64(CX)(R11*1)
 	ADDQ         DX, CX
 	VBROADCASTSS (R8), Z26
 	VFMADD231PS  Z26, Z24, Z0
@@ -4964,7 +5177,9 @@ wide_turn:
 	ADDQ         SI, R9
 	ADDQ         SI, R10
 	VMOVUPS      (CX), Z24
+	PREFETCHT0   (CX)(R11*1)
 	VMOVUPS      64(CX), Z25
+	PREFETCHT0   64(CX)(R11*1)
 	ADDQ         DX, CX
 	VBROADCASTSS (R8), Z26
 	VFMADD231PS  Z26, Z24, Z0
@@ -5006,7 +5221,9 @@ wide_turn:
 	ADDQ         SI, R9
 	ADDQ         SI, R10
 	VMOVUPS      (CX), Z24
+	PREFETCHT0   (CX)(R11*1)
 	VMOVUPS      64(CX), Z25
+	PREFETCHT0   64(CX)(R11*1)
 	ADDQ         DX, CX
 	VBROADCASTSS (R8), Z26
 	VFMADD231PS  Z26, Z24, Z0
@@ -5048,7 +5265,9 @@ wide_turn:
 	ADDQ         SI, R9
 	ADDQ         SI, R10
 	VMOVUPS      (CX), Z24
+	PREFETCHT0   (CX)(R11*1)
 	VMOVUPS      64(CX), Z25
+	PREFETCHT0   64(CX)(R11*1)
 	ADDQ         DX, CX
 	VBROADCASTSS (R8), Z26
 	VFMADD231PS  Z26, Z24, Z0
@@ -5089,7 +5308,7 @@ wide_turn:
 	ADDQ         SI, R8
 	ADDQ         SI, R9
 	ADDQ         SI, R10
-	DECQ         R11
+	DECQ         R12
 	JNZ          wide_turn
 
 wide_rest:
@@ -5098,7 +5317,9 @@ wide_rest:
 
 wide_one:
 	VMOVUPS      (CX), Z24
+	PREFETCHT0   (CX)(R11*1)
 	VMOVUPS      64(CX), Z25
+	PREFETCHT0   64(CX)(R11*1)
 	ADDQ         DX, CX
 	VBROADCASTSS (R8), Z26
 	VFMADD231PS  Z26, Z24, Z0
@@ -5282,29 +5503,29 @@ narrow_begun:
 	MOVQ    ldadd+88(FP), CX
 
 narrow_prefetch:
-	PREFETCHT0 (AX)
+	PREFETCHT2 (AX)
 	ADDQ       CX, AX
-	PREFETCHT0 (AX)
+	PREFETCHT2 (AX)
 	ADDQ       CX, AX
-	PREFETCHT0 (AX)
+	PREFETCHT2 (AX)
 	ADDQ       CX, AX
-	PREFETCHT0 (AX)
+	PREFETCHT2 (AX)
 	ADDQ       CX, AX
-	PREFETCHT0 (AX)
+	PREFETCHT2 (AX)
 	ADDQ       CX, AX
-	PREFETCHT0 (AX)
+	PREFETCHT2 (AX)
 	ADDQ       CX, AX
-	PREFETCHT0 (AX)
+	PREFETCHT2 (AX)
 	ADDQ       CX, AX
-	PREFETCHT0 (AX)
+	PREFETCHT2 (AX)
 	ADDQ       CX, AX
-	PREFETCHT0 (AX)
+	PREFETCHT2 (AX)
 	ADDQ       CX, AX
-	PREFETCHT0 (AX)
+	PREFETCHT2 (AX)
 	ADDQ       CX, AX
-	PREFETCHT0 (AX)
+	PREFETCHT2 (AX)
 	ADDQ       CX, AX
-	PREFETCHT0 (AX)
+	PREFETCHT2 (AX)
 	MOVQ       k+0(FP), AX
 	MOVQ       b+32(FP), CX
 	MOVQ       ldb+40(FP), DX
@@ -5314,13 +5535,16 @@ narrow_prefetch:
 	MOVQ       a+8(FP), R8
 	LEAQ       (R8)(BX*4), R9
 	LEAQ       (R9)(BX*4), R10
-	MOVQ       AX, R11
-	SHRQ       $0x02, R11
+	MOVQ       DX, R11
+	SHLQ       $0x04, R11
+	MOVQ       AX, R12
+	SHRQ       $0x02, R12
 	JZ         narrow_rest
 	PCALIGN    $0x40
 
 narrow_turn:
 	VMOVUPS      (CX), Z12
+	PREFETCHT0   (CX)(R11*1)
 	ADDQ         DX, CX
 	VBROADCASTSS (R8), Z13
 	VFMADD231PS  Z13, Z12, Z0
@@ -5350,6 +5574,7 @@ narrow_turn:
 	ADDQ         SI, R9
 	ADDQ         SI, R10
 	VMOVUPS      (CX), Z12
+	PREFETCHT0   (CX)(R11*1)
 	ADDQ         DX, CX
 	VBROADCASTSS (R8), Z13
 	VFMADD231PS  Z13, Z12, Z0
@@ -5379,6 +5604,7 @@ narrow_turn:
 	ADDQ         SI, R9
 	ADDQ         SI, R10
 	VMOVUPS      (CX), Z12
+	PREFETCHT0   (CX)(R11*1)
 	ADDQ         DX, CX
 	VBROADCASTSS (R8), Z13
 	VFMADD231PS  Z13, Z12, Z0
@@ -5408,6 +5634,7 @@ narrow_turn:
 	ADDQ         SI, R9
 	ADDQ         SI, R10
 	VMOVUPS      (CX), Z12
+	PREFETCHT0   (CX)(R11*1)
 	ADDQ         DX, CX
 	VBROADCASTSS (R8), Z13
 	VFMADD231PS  Z13, Z12, Z0
@@ -5436,7 +5663,7 @@ narrow_turn:
 	ADDQ         SI, R8
 	ADDQ         SI, R9
 	ADDQ         SI, R10
-	DECQ         R11
+	DECQ         R12
 	JNZ          narrow_turn
 
 narrow_rest:
@@ -5445,6 +5672,7 @@ narrow_rest:
 
 narrow_one:
 	VMOVUPS      (CX), Z12
+	PREFETCHT0   (CX)(R11*1)
 	ADDQ         DX, CX
 	VBROADCASTSS (R8), Z13
 	VFMADD231PS  Z13, Z12, Z0
@@ -5600,44 +5828,44 @@ wide_begun:
 	MOVQ    ldadd+88(FP), CX
 
 wide_prefetch:
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
+	PREFETCHT2 (AX)
+	PREFETCHT2 64(AX)
 	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
+	PREFETCHT2 (AX)
+	PREFETCHT2 64(AX)
 	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
+	PREFETCHT2 (AX)
+	PREFETCHT2 64(AX)
 	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
+	PREFETCHT2 (AX)
+	PREFETCHT2 64(AX)
 	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
+	PREFETCHT2 (AX)
+	PREFETCHT2 64(AX)
 	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
+	PREFETCHT2 (AX)
+	PREFETCHT2 64(AX)
 	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
+	PREFETCHT2 (AX)
+	PREFETCHT2 64(AX)
 	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
+	PREFETCHT2 (AX)
+	PREFETCHT2 64(AX)
 	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
+	PREFETCHT2 (AX)
+	PREFETCHT2 64(AX)
 	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
+	PREFETCHT2 (AX)
+	PREFETCHT2 64(AX)
 	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
+	PREFETCHT2 (AX)
+	PREFETCHT2 64(AX)
 	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
+	PREFETCHT2 (AX)
+	PREFETCHT2 64(AX)
 	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
+	PREFETCHT2 (AX)
+	PREFETCHT2 64(AX)
 	MOVQ       k+0(FP), AX
 	MOVQ       b+32(FP), CX
 	MOVQ       ldb+40(FP), DX
@@ -5648,14 +5876,18 @@ wide_prefetch:
 	LEAQ       (R8)(BX*4), R9
 	LEAQ       (R9)(BX*4), R10
 	LEAQ       (R10)(BX*4), R11
-	MOVQ       AX, R12
-	SHRQ       $0x02, R12
+	MOVQ       DX, R12
+	SHLQ       $0x04, R12
+	MOVQ       AX, R13
+	SHRQ       $0x02, R13
 	JZ         wide_rest
 	PCALIGN    $0x40
 
 wide_turn:
 	VMOVUPS      (CX), Z26
+	PREFETCHT0   (CX)(R12*1)
 	VMOVUPS      64(CX), Z27
+	PREFETCHT0   64(CX)(R12*1)
 	ADDQ         DX, CX
 	VBROADCASTSS (R8), Z28
 	VFMADD231PS  Z28, Z26, Z0
@@ -5701,7 +5933,9 @@ wide_turn:
 	ADDQ         SI, R10
 	ADDQ         SI, R11
 	VMOVUPS      (CX), Z26
+	PREFETCHT0   (CX)(R12*1)
 	VMOVUPS      64(CX), Z27
+	PREFETCHT0   64(CX)(R12*1)
 	ADDQ         DX, CX
 	VBROADCASTSS (R8), Z28
 	VFMADD231PS  Z28, Z26, Z0
@@ -5747,7 +5981,9 @@ wide_turn:
 	ADDQ         SI, R10
 	ADDQ         SI, R11
 	VMOVUPS      (CX), Z26
+	PREFETCHT0   (CX)(R12*1)
 	VMOVUPS      64(CX), Z27
+	PREFETCHT0   64(CX)(R12*1)
 	ADDQ         DX, CX
 	VBROADCASTSS (R8), Z28
 	VFMADD231PS  Z28, Z26, Z0
@@ -5793,7 +6029,9 @@ wide_turn:
 	ADDQ         SI, R10
 	ADDQ         SI, R11
 	VMOVUPS      (CX), Z26
+	PREFETCHT0   (CX)(R12*1)
 	VMOVUPS      64(CX), Z27
+	PREFETCHT0   64(CX)(R12*1)
 	ADDQ         DX, CX
 	VBROADCASTSS (R8), Z28
 	VFMADD231PS  Z28, Z26, Z0
@@ -5838,7 +6076,7 @@ wide_turn:
 	ADDQ         SI, R9
 	ADDQ         SI, R10
 	ADDQ         SI, R11
-	DECQ         R12
+	DECQ         R13
 	JNZ          wide_turn
 
 wide_rest:
@@ -5847,7 +6085,9 @@ wide_rest:
 
 wide_one:
 	VMOVUPS      (CX), Z26
+	PREFETCHT0   (CX)(R12*1)
 	VMOVUPS      64(CX), Z27
+	PREFETCHT0   64(CX)(R12*1)
 	ADDQ         DX, CX
 	VBROADCASTSS (R8), Z28
 	VFMADD231PS  Z28, Z26, Z0
@@ -6044,31 +6284,31 @@ narrow_begun:
 	MOVQ    ldadd+88(FP), CX
 
 narrow_prefetch:
-	PREFETCHT0 (AX)
+	PREFETCHT2 (AX)
 	ADDQ       CX, AX
-	PREFETCHT0 (AX)
+	PREFETCHT2 (AX)
 	ADDQ       CX, AX
-	PREFETCHT0 (AX)
+	PREFETCHT2 (AX)
 	ADDQ       CX, AX
-	PREFETCHT0 (AX)
+	PREFETCHT2 (AX)
 	ADDQ       CX, AX
-	PREFETCHT0 (AX)
+	PREFETCHT2 (AX)
 	ADDQ       CX, AX
-	PREFETCHT0 (AX)
+	PREFETCHT2 (AX)
 	ADDQ       CX, AX
-	PREFETCHT0 (AX)
+	PREFETCHT2 (AX)
 	ADDQ       CX, AX
-	PREFETCHT0 (AX)
+	PREFETCHT2 (AX)
 	ADDQ       CX, AX
-	PREFETCHT0 (AX)
+	PREFETCHT2 (AX)
 	ADDQ       CX, AX
-	PREFETCHT0 (AX)
+	PREFETCHT2 (AX)
 	ADDQ       CX, AX
-	PREFETCHT0 (AX)
+	PREFETCHT2 (AX)
 	ADDQ       CX, AX
-	PREFETCHT0 (AX)
+	PREFETCHT2 (AX)
 	ADDQ       CX, AX
-	PREFETCHT0 (AX)
+	PREFETCHT2 (AX)
 	MOVQ       k+0(FP), AX
 	MOVQ       b+32(FP), CX
 	MOVQ       ldb+40(FP), DX
@@ -6079,13 +6319,16 @@ narrow_prefetch:
 	LEAQ       (R8)(BX*4), R9
 	LEAQ       (R9)(BX*4), R10
 	LEAQ       (R10)(BX*4), R11
-	MOVQ       AX, R12
-	SHRQ       $0x02, R12
+	MOVQ       DX, R12
+	SHLQ       $0x04, R12
+	MOVQ       AX, R13
+	SHRQ       $0x02, R13
 	JZ         narrow_rest
 	PCALIGN    $0x40
 
 narrow_turn:
 	VMOVUPS      (CX), Z13
+	PREFETCHT0   (CX)(R12*1)
 	ADDQ         DX, CX
 	VBROADCASTSS (R8), Z14
 	VFMADD231PS  Z14, Z13, Z0
@@ -6118,6 +6361,7 @@ narrow_turn:
 	ADDQ         SI, R10
 	ADDQ         SI, R11
 	VMOVUPS      (CX), Z13
+	PREFETCHT0   (CX)(R12*1)
 	ADDQ         DX, CX
 	VBROADCASTSS (R8), Z14
 	VFMADD231PS  Z14, Z13, Z0
@@ -6150,6 +6394,7 @@ narrow_turn:
 	ADDQ         SI, R10
 	ADDQ         SI, R11
 	VMOVUPS      (CX), Z13
+	PREFETCHT0   (CX)(R12*1)
 	ADDQ         DX, CX
 	VBROADCASTSS (R8), Z14
 	VFMADD231PS  Z14, Z13, Z0
@@ -6182,6 +6427,7 @@ narrow_turn:
 	ADDQ         SI, R10
 	ADDQ         SI, R11
 	VMOVUPS      (CX), Z13
+	PREFETCHT0   (CX)(R12*1)
 	ADDQ         DX, CX
 	VBROADCASTSS (R8), Z14
 	VFMADD231PS  Z14, Z13, Z0
@@ -6213,7 +6459,7 @@ narrow_turn:
 	ADDQ         SI, R9
 	ADDQ         SI, R10
 	ADDQ         SI, R11
-	DECQ         R12
+	DECQ         R13
 	JNZ          narrow_turn
 
 narrow_rest:
@@ -6222,6 +6468,7 @@ narrow_rest:
 
 narrow_one:
 	VMOVUPS      (CX), Z13
+	PREFETCHT0   (CX)(R12*1)
 	ADDQ         DX, CX
 	VBROADCASTSS (R8), Z14
 	VFMADD231PS  Z14, Z13, Z0
@@ -6387,47 +6634,47 @@ wide_begun:
 	MOVQ    ldadd+88(FP), CX
 
 wide_prefetch:
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
+	PREFETCHT2 (AX)
+	PREFETCHT2 64(AX)
 	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
+	PREFETCHT2 (AX)
+	PREFETCHT2 64(AX)
 	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
+	PREFETCHT2 (AX)
+	PREFETCHT2 64(AX)
 	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
+	PREFETCHT2 (AX)
+	PREFETCHT2 64(AX)
 	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
+	PREFETCHT2 (AX)
+	PREFETCHT2 64(AX)
 	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
+	PREFETCHT2 (AX)
+	PREFETCHT2 64(AX)
 	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
+	PREFETCHT2 (AX)
+	PREFETCHT2 64(AX)
 	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
+	PREFETCHT2 (AX)
+	PREFETCHT2 64(AX)
 	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
+	PREFETCHT2 (AX)
+	PREFETCHT2 64(AX)
 	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
+	PREFETCHT2 (AX)
+	PREFETCHT2 64(AX)
 	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
+	PREFETCHT2 (AX)
+	PREFETCHT2 64(AX)
 	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
+	PREFETCHT2 (AX)
+	PREFETCHT2 64(AX)
 	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
+	PREFETCHT2 (AX)
+	PREFETCHT2 64(AX)
 	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
+	PREFETCHT2 (AX)
+	PREFETCHT2 64(AX)
 	MOVQ       k+0(FP), AX
 	MOVQ       b+32(FP), CX
 	MOVQ       ldb+40(FP), DX
@@ -6438,14 +6685,18 @@ wide_prefetch:
 	LEAQ       (R8)(BX*4), R9
 	LEAQ       (R9)(BX*4), R10
 	LEAQ       (R10)(BX*4), R11
-	MOVQ       AX, R12
-	SHRQ       $0x02, R12
+	MOVQ       DX, R12
+	SHLQ       $0x04, R12
+	MOVQ       AX, R13
+	SHRQ       $0x02, R13
 	JZ         wide_rest
 	PCALIGN    $0x40
 
 wide_turn:
 	VMOVUPS      (CX), Z28
+	PREFETCHT0   (CX)(R12*1)
 	VMOVUPS      64(CX), Z29
+	PREFETCHT0   64(CX)(R12*1)
 	ADDQ         DX, CX
 	VBROADCASTSS (R8), Z30
 	VFMADD231PS  Z30, Z28, Z0
@@ -6494,7 +6745,9 @@ wide_turn:
 	ADDQ         SI, R10
 	ADDQ         SI, R11
 	VMOVUPS      (CX), Z28
+	PREFETCHT0   (CX)(R12*1)
 	VMOVUPS      64(CX), Z29
+	PREFETCHT0   64(CX)(R12*1)
 	ADDQ         DX, CX
 	VBROADCASTSS (R8), Z30
 	VFMADD231PS  Z30, Z28, Z0
@@ -6543,7 +6796,9 @@ wide_turn:
 	ADDQ         SI, R10
 	ADDQ         SI, R11
 	VMOVUPS      (CX), Z28
+	PREFETCHT0   (CX)(R12*1)
 	VMOVUPS      64(CX), Z29
+	PREFETCHT0   64(CX)(R12*1)
 	ADDQ         DX, CX
 	VBROADCASTSS (R8), Z30
 	VFMADD231PS  Z30, Z28, Z0
@@ -6592,7 +6847,9 @@ wide_turn:
 	ADDQ         SI, R10
 	ADDQ         SI, R11
 	VMOVUPS      (CX), Z28
+	PREFETCHT0   (CX)(R12*1)
 	VMOVUPS      64(CX), Z29
+	PREFETCHT0   64(CX)(R12*1)
 	ADDQ         DX, CX
 	VBROADCASTSS (R8), Z30
 	VFMADD231PS  Z30, Z28, Z0
@@ -6640,7 +6897,7 @@ wide_turn:
 	ADDQ         SI, R9
 	ADDQ         SI, R10
 	ADDQ         SI, R11
-	DECQ         R12
+	DECQ         R13
 	JNZ          wide_turn
 
 wide_rest:
@@ -6649,7 +6906,9 @@ wide_rest:
 
 wide_one:
 	VMOVUPS      (CX), Z28
+	PREFETCHT0   (CX)(R12*1)
 	VMOVUPS      64(CX), Z29
+	PREFETCHT0   64(CX)(R12*1)
 	ADDQ         DX, CX
 	VBROADCASTSS (R8), Z30
 	VFMADD231PS  Z30, Z28, Z0
@@ -6858,33 +7117,33 @@ narrow_begun:
 	MOVQ    ldadd+88(FP), CX
 
 narrow_prefetch:
-	PREFETCHT0 (AX)
+	PREFETCHT2 (AX)
 	ADDQ       CX, AX
-	PREFETCHT0 (AX)
+	PREFETCHT2 (AX)
 	ADDQ       CX, AX
-	PREFETCHT0 (AX)
+	PREFETCHT2 (AX)
 	ADDQ       CX, AX
-	PREFETCHT0 (AX)
+	PREFETCHT2 (AX)
 	ADDQ       CX, AX
-	PREFETCHT0 (AX)
+	PREFETCHT2 (AX)
 	ADDQ       CX, AX
-	PREFETCHT0 (AX)
+	PREFETCHT2 (AX)
 	ADDQ       CX, AX
-	PREFETCHT0 (AX)
+	PREFETCHT2 (AX)
 	ADDQ       CX, AX
-	PREFETCHT0 (AX)
+	PREFETCHT2 (AX)
 	ADDQ       CX, AX
-	PREFETCHT0 (AX)
+	PREFETCHT2 (AX)
 	ADDQ       CX, AX
-	PREFETCHT0 (AX)
+	PREFETCHT2 (AX)
 	ADDQ       CX, AX
-	PREFETCHT0 (AX)
+	PREFETCHT2 (AX)
 	ADDQ       CX, AX
-	PREFETCHT0 (AX)
+	PREFETCHT2 (AX)
 	ADDQ       CX, AX
-	PREFETCHT0 (AX)
+	PREFETCHT2 (AX)
 	ADDQ       CX, AX
-	PREFETCHT0 (AX)
+	PREFETCHT2 (AX)
 	MOVQ       k+0(FP), AX
 	MOVQ       b+32(FP), CX
 	MOVQ       ldb+40(FP), DX
@@ -6895,13 +7154,16 @@ narrow_prefetch:
 	LEAQ       (R8)(BX*4), R9
 	LEAQ       (R9)(BX*4), R10
 	LEAQ       (R10)(BX*4), R11
-	MOVQ       AX, R12
-	SHRQ       $0x02, R12
+	MOVQ       DX, R12
+	SHLQ       $0x04, R12
+	MOVQ       AX, R13
+	SHRQ       $0x02, R13
 	JZ         narrow_rest
 	PCALIGN    $0x40
 
 narrow_turn:
 	VMOVUPS      (CX), Z14
+	PREFETCHT0   (CX)(R12*1)
 	ADDQ         DX, CX
 	VBROADCASTSS (R8), Z15
 	VFMADD231PS  Z15, Z14, Z0
@@ -6936,6 +7198,7 @@ narrow_turn:
 	ADDQ         SI, R10
 	ADDQ         SI, R11
 	VMOVUPS      (CX), Z14
+	PREFETCHT0   (CX)(R12*1)
 	ADDQ         DX, CX
 	VBROADCASTSS (R8), Z15
 	VFMADD231PS  Z15, Z14, Z0
@@ -6970,6 +7233,7 @@ narrow_turn:
 	ADDQ         SI, R10
 	ADDQ         SI, R11
 	VMOVUPS      (CX), Z14
+	PREFETCHT0   (CX)(R12*1)
 	ADDQ         DX, CX
 	VBROADCASTSS (R8), Z15
 	VFMADD231PS  Z15, Z14, Z0
@@ -7004,6 +7268,7 @@ narrow_turn:
 	ADDQ         SI, R10
 	ADDQ         SI, R11
 	VMOVUPS      (CX), Z14
+	PREFETCHT0   (CX)(R12*1)
 	ADDQ         DX, CX
 	VBROADCASTSS (R8), Z15
 	VFMADD231PS  Z15, Z14, Z0
@@ -7037,7 +7302,7 @@ narrow_turn:
 	ADDQ         SI, R9
 	ADDQ         SI, R10
 	ADDQ         SI, R11
-	DECQ         R12
+	DECQ         R13
 	JNZ          narrow_turn
 
 narrow_rest:
@@ -7046,6 +7311,7 @@ narrow_rest:
 
 narrow_one:
 	VMOVUPS      (CX), Z14
+	PREFETCHT0   (CX)(R12*1)
 	ADDQ         DX, CX
 	VBROADCASTSS (R8), Z15
 	VFMADD231PS  Z15, Z14, Z0
@@ -7194,7 +7460,7 @@ wide_begun:
 	MOVQ  ldadd+88(FP), CX
 
 wide_prefetch:
-	PREFETCHT0 (AX)
+	PREFETCHT2 (AX)
 	MOVQ       k+0(FP), AX
 	MOVQ       b+32(FP), CX
 	MOVQ       ldb+40(FP), DX
@@ -7202,13 +7468,16 @@ wide_prefetch:
 	MOVQ       col+24(FP), SI
 	LEAQ       (BX)(BX*2), BX
 	MOVQ       a+8(FP), BX
-	MOVQ       AX, DI
-	SHRQ       $0x02, DI
+	MOVQ       DX, DI
+	SHLQ       $0x04, DI
+	MOVQ       AX, R8
+	SHRQ       $0x02, R8
 	JZ         wide_rest
 	PCALIGN    $0x40
 
 wide_turn:
 	VMOVUPS      (CX), Y3
+	PREFETCHT0   (CX)(DI*1)
 	VMOVUPS      32(CX), Y4
 	ADDQ         DX, CX
 	VBROADCASTSS (BX), Y5
@@ -7216,6 +7485,7 @@ wide_turn:
 	VFMADD231PS  Y5, Y4, Y2
 	ADDQ         SI, BX
 	VMOVUPS      (CX), Y3
+	PREFETCHT0   (CX)(DI*1)
 	VMOVUPS      32(CX), Y4
 	ADDQ         DX, CX
 	VBROADCASTSS (BX), Y5
@@ -7223,6 +7493,7 @@ wide_turn:
 	VFMADD231PS  Y5, Y4, Y2
 	ADDQ         SI, BX
 	VMOVUPS      (CX), Y3
+	PREFETCHT0   (CX)(DI*1)
 	VMOVUPS      32(CX), Y4
 	ADDQ         DX, CX
 	VBROADCASTSS (BX), Y5
@@ -7230,13 +7501,14 @@ wide_turn:
 	VFMADD231PS  Y5, Y4, Y2
 	ADDQ         SI, BX
 	VMOVUPS      (CX), Y3
+	PREFETCHT0   (CX)(DI*1)
 	VMOVUPS      32(CX), Y4
 	ADDQ         DX, CX
 	VBROADCASTSS (BX), Y5
 	VFMADD231PS  Y5, Y3, Y1
 	VFMADD231PS  Y5, Y4, Y2
 	ADDQ         SI, BX
-	DECQ         DI
+	DECQ         R8
 	JNZ          wide_turn
 
 wide_rest:
@@ -7245,6 +7517,7 @@ wide_rest:
 
 wide_one:
 	VMOVUPS      (CX), Y3
+	PREFETCHT0   (CX)(DI*1)
 	VMOVUPS      32(CX), Y4
 	ADDQ         DX, CX
 	VBROADCASTSS (BX), Y5
@@ -7297,7 +7570,7 @@ narrow_begun:
 	MOVQ  ldadd+88(FP), CX
 
 narrow_prefetch:
-	PREFETCHT0 (AX)
+	PREFETCHT2 (AX)
 	MOVQ       k+0(FP), AX
 	MOVQ       b+32(FP), CX
 	MOVQ       ldb+40(FP), DX
@@ -7305,33 +7578,39 @@ narrow_prefetch:
 	MOVQ       col+24(FP), SI
 	LEAQ       (BX)(BX*2), BX
 	MOVQ       a+8(FP), BX
-	MOVQ       AX, DI
-	SHRQ       $0x02, DI
+	MOVQ       DX, DI
+	SHLQ       $0x04, DI
+	MOVQ       AX, R8
+	SHRQ       $0x02, R8
 	JZ         narrow_rest
 	PCALIGN    $0x40
 
 narrow_turn:
 	VMOVUPS      (CX), Y2
+	PREFETCHT0   (CX)(DI*1)
 	ADDQ         DX, CX
 	VBROADCASTSS (BX), Y3
 	VFMADD231PS  Y3, Y2, Y1
 	ADDQ         SI, BX
 	VMOVUPS      (CX), Y2
+	PREFETCHT0   (CX)(DI*1)
 	ADDQ         DX, CX
 	VBROADCASTSS (BX), Y3
 	VFMADD231PS  Y3, Y2, Y1
 	ADDQ         SI, BX
 	VMOVUPS      (CX), Y2
+	PREFETCHT0   (CX)(DI*1)
 	ADDQ         DX, CX
 	VBROADCASTSS (BX), Y3
 	VFMADD231PS  Y3, Y2, Y1
 	ADDQ         SI, BX
 	VMOVUPS      (CX), Y2
+	PREFETCHT0   (CX)(DI*1)
 	ADDQ         DX, CX
 	VBROADCASTSS (BX), Y3
 	VFMADD231PS  Y3, Y2, Y1
 	ADDQ         SI, BX
-	DECQ         DI
+	DECQ         R8
 	JNZ          narrow_turn
 
 narrow_rest:
@@ -7340,6 +7619,7 @@ narrow_rest:
 
 narrow_one:
 	VMOVUPS      (CX), Y2
+	PREFETCHT0   (CX)(DI*1)
 	ADDQ         DX, CX
 	VBROADCASTSS (BX), Y3
 	VFMADD231PS  Y3, Y2, Y1
@@ -7396,9 +7676,9 @@ wide_begun:
 	MOVQ    ldadd+88(FP), CX
 
 wide_prefetch:
-	PREFETCHT0 (AX)
+	PREFETCHT2 (AX)
 	ADDQ       CX, AX
-	PREFETCHT0 (AX)
+	PREFETCHT2 (AX)
 	MOVQ       k+0(FP), AX
 	MOVQ       b+32(FP), CX
 	MOVQ       ldb+40(FP), DX
@@ -7406,13 +7686,16 @@ wide_prefetch:
 	MOVQ       col+24(FP), SI
 	LEAQ       (BX)(BX*2), DI
 	MOVQ       a+8(FP), DI
-	MOVQ       AX, R8
-	SHRQ       $0x02, R8
+	MOVQ       DX, R8
+	SHLQ       $0x04, R8
+	MOVQ       AX, R9
+	SHRQ       $0x02, R9
 	JZ         wide_rest
 	PCALIGN    $0x40
 
 wide_turn:
 	VMOVUPS      (CX), Y5
+	PREFETCHT0   (CX)(R8*1)
 	VMOVUPS      32(CX), Y6
 	ADDQ         DX, CX
 	VBROADCASTSS (DI), Y7
@@ -7423,6 +7706,7 @@ wide_turn:
 	VFMADD231PS  Y7, Y6, Y4
 	ADDQ         SI, DI
 	VMOVUPS      (CX), Y5
+	PREFETCHT0   (CX)(R8*1)
 	VMOVUPS      32(CX), Y6
 	ADDQ         DX, CX
 	VBROADCASTSS (DI), Y7
@@ -7433,6 +7717,7 @@ wide_turn:
 	VFMADD231PS  Y7, Y6, Y4
 	ADDQ         SI, DI
 	VMOVUPS      (CX), Y5
+	PREFETCHT0   (CX)(R8*1)
 	VMOVUPS      32(CX), Y6
 	ADDQ         DX, CX
 	VBROADCASTSS (DI), Y7
@@ -7443,6 +7728,7 @@ wide_turn:
 	VFMADD231PS  Y7, Y6, Y4
 	ADDQ         SI, DI
 	VMOVUPS      (CX), Y5
+	PREFETCHT0   (CX)(R8*1)
 	VMOVUPS      32(CX), Y6
 	ADDQ         DX, CX
 	VBROADCASTSS (DI), Y7
@@ -7452,7 +7738,7 @@ wide_turn:
 	VFMADD231PS  Y7, Y5, Y3
 	VFMADD231PS  Y7, Y6, Y4
 	ADDQ         SI, DI
-	DECQ         R8
+	DECQ         R9
 	JNZ          wide_turn
 
 wide_rest:
@@ -7461,6 +7747,7 @@ wide_rest:
 
 wide_one:
 	VMOVUPS      (CX), Y5
+	PREFETCHT0   (CX)(R8*1)
 	VMOVUPS      32(CX), Y6
 	ADDQ         DX, CX
 	VBROADCASTSS (DI), Y7
@@ -7525,9 +7812,9 @@ narrow_begun:
 	MOVQ    ldadd+88(FP), CX
 
 narrow_prefetch:
-	PREFETCHT0 (AX)
+	PREFETCHT2 (AX)
 	ADDQ       CX, AX
-	PREFETCHT0 (AX)
+	PREFETCHT2 (AX)
 	MOVQ       k+0(FP), AX
 	MOVQ       b+32(FP), CX
 	MOVQ       ldb+40(FP), DX
@@ -7535,13 +7822,16 @@ narrow_prefetch:
 	MOVQ       col+24(FP), SI
 	LEAQ       (BX)(BX*2), DI
 	MOVQ       a+8(FP), DI
-	MOVQ       AX, R8
-	SHRQ       $0x02, R8
+	MOVQ       DX, R8
+	SHLQ       $0x04, R8
+	MOVQ       AX, R9
+	SHRQ       $0x02, R9
 	JZ         narrow_rest
 	PCALIGN    $0x40
 
 narrow_turn:
 	VMOVUPS      (CX), Y3
+	PREFETCHT0   (CX)(R8*1)
 	ADDQ         DX, CX
 	VBROADCASTSS (DI), Y4
 	VFMADD231PS  Y4, Y3, Y1
@@ -7549,6 +7839,7 @@ narrow_turn:
 	VFMADD231PS  Y4, Y3, Y2
 	ADDQ         SI, DI
 	VMOVUPS      (CX), Y3
+	PREFETCHT0   (CX)(R8*1)
 	ADDQ         DX, CX
 	VBROADCASTSS (DI), Y4
 	VFMADD231PS  Y4, Y3, Y1
@@ -7556,6 +7847,7 @@ narrow_turn:
 	VFMADD231PS  Y4, Y3, Y2
 	ADDQ         SI, DI
 	VMOVUPS      (CX), Y3
+	PREFETCHT0   (CX)(R8*1)
 	ADDQ         DX, CX
 	VBROADCASTSS (DI), Y4
 	VFMADD231PS  Y4, Y3, Y1
@@ -7563,13 +7855,14 @@ narrow_turn:
 	VFMADD231PS  Y4, Y3, Y2
 	ADDQ         SI, DI
 	VMOVUPS      (CX), Y3
+	PREFETCHT0   (CX)(R8*1)
 	ADDQ         DX, CX
 	VBROADCASTSS (DI), Y4
 	VFMADD231PS  Y4, Y3, Y1
 	VBROADCASTSS (DI)(BX*1), Y4
 	VFMADD231PS  Y4, Y3, Y2
 	ADDQ         SI, DI
-	DECQ         R8
+	DECQ         R9
 	JNZ          narrow_turn
 
 narrow_rest:
@@ -7578,6 +7871,7 @@ narrow_rest:
 
 narrow_one:
 	VMOVUPS      (CX), Y3
+	PREFETCHT0   (CX)(R8*1)
 	ADDQ         DX, CX
 	VBROADCASTSS (DI), Y4
 	VFMADD231PS  Y4, Y3, Y1
@@ -7643,11 +7937,11 @@ wide_begun:
 	MOVQ    ldadd+88(FP), CX
 
 wide_prefetch:
-	PREFETCHT0 (AX)
+	PREFETCHT2 (AX)
 	ADDQ       CX, AX
-	PREFETCHT0 (AX)
+	PREFETCHT2 (AX)
 	ADDQ       CX, AX
-	PREFETCHT0 (AX)
+	PREFETCHT2 (AX)
 	MOVQ       k+0(FP), AX
 	MOVQ       b+32(FP), CX
 	MOVQ       ldb+40(FP), DX
@@ -7655,13 +7949,16 @@ wide_prefetch:
 	MOVQ       col+24(FP), SI
 	LEAQ       (BX)(BX*2), DI
 	MOVQ       a+8(FP), DI
-	MOVQ       AX, R8
-	SHRQ       $0x02, R8
+	MOVQ       DX, R8
+	SHLQ       $0x04, R8
+	MOVQ       AX, R9
+	SHRQ       $0x02, R9
 	JZ         wide_rest
 	PCALIGN    $0x40
 
 wide_turn:
 	VMOVUPS      (CX), Y7
+	PREFETCHT0   (CX)(R8*1)
 	VMOVUPS      32(CX), Y8
 	ADDQ         DX, CX
 	VBROADCASTSS (DI), Y9
@@ -7675,6 +7972,7 @@ wide_turn:
 	VFMADD231PS  Y9, Y8, Y6
 	ADDQ         SI, DI
 	VMOVUPS      (CX), Y7
+	PREFETCHT0   (CX)(R8*1)
 	VMOVUPS      32(CX), Y8
 	ADDQ         DX, CX
 	VBROADCASTSS (DI), Y9
@@ -7688,6 +7986,7 @@ wide_turn:
 	VFMADD231PS  Y9, Y8, Y6
 	ADDQ         SI, DI
 	VMOVUPS      (CX), Y7
+	PREFETCHT0   (CX)(R8*1)
 	VMOVUPS      32(CX), Y8
 	ADDQ         DX, CX
 	VBROADCASTSS (DI), Y9
@@ -7701,6 +8000,7 @@ wide_turn:
 	VFMADD231PS  Y9, Y8, Y6
 	ADDQ         SI, DI
 	VMOVUPS      (CX), Y7
+	PREFETCHT0   (CX)(R8*1)
 	VMOVUPS      32(CX), Y8
 	ADDQ         DX, CX
 	VBROADCASTSS (DI), Y9
@@ -7713,7 +8013,7 @@ wide_turn:
 	VFMADD231PS  Y9, Y7, Y5
 	VFMADD231PS  Y9, Y8, Y6
 	ADDQ         SI, DI
-	DECQ         R8
+	DECQ         R9
 	JNZ          wide_turn
 
 wide_rest:
@@ -7722,6 +8022,7 @@ wide_rest:
 
 wide_one:
 	VMOVUPS      (CX), Y7
+	PREFETCHT0   (CX)(R8*1)
 	VMOVUPS      32(CX), Y8
 	ADDQ         DX, CX
 	VBROADCASTSS (DI), Y9
@@ -7798,11 +8099,11 @@ narrow_begun:
 	MOVQ    ldadd+88(FP), CX
 
 narrow_prefetch:
-	PREFETCHT0 (AX)
+	PREFETCHT2 (AX)
 	ADDQ       CX, AX
-	PREFETCHT0 (AX)
+	PREFETCHT2 (AX)
 	ADDQ       CX, AX
-	PREFETCHT0 (AX)
+	PREFETCHT2 (AX)
 	MOVQ       k+0(FP), AX
 	MOVQ       b+32(FP), CX
 	MOVQ       ldb+40(FP), DX
@@ -7810,13 +8111,16 @@ narrow_prefetch:
 	MOVQ       col+24(FP), SI
 	LEAQ       (BX)(BX*2), DI
 	MOVQ       a+8(FP), DI
-	MOVQ       AX, R8
-	SHRQ       $0x02, R8
+	MOVQ       DX, R8
+	SHLQ       $0x04, R8
+	MOVQ       AX, R9
+	SHRQ       $0x02, R9
 	JZ         narrow_rest
 	PCALIGN    $0x40
 
 narrow_turn:
 	VMOVUPS      (CX), Y4
+	PREFETCHT0   (CX)(R8*1)
 	ADDQ         DX, CX
 	VBROADCASTSS (DI), Y5
 	VFMADD231PS  Y5, Y4, Y1
@@ -7826,6 +8130,7 @@ narrow_turn:
 	VFMADD231PS  Y5, Y4, Y3
 	ADDQ         SI, DI
 	VMOVUPS      (CX), Y4
+	PREFETCHT0   (CX)(R8*1)
 	ADDQ         DX, CX
 	VBROADCASTSS (DI), Y5
 	VFMADD231PS  Y5, Y4, Y1
@@ -7835,6 +8140,7 @@ narrow_turn:
 	VFMADD231PS  Y5, Y4, Y3
 	ADDQ         SI, DI
 	VMOVUPS      (CX), Y4
+	PREFETCHT0   (CX)(R8*1)
 	ADDQ         DX, CX
 	VBROADCASTSS (DI), Y5
 	VFMADD231PS  Y5, Y4, Y1
@@ -7844,6 +8150,7 @@ narrow_turn:
 	VFMADD231PS  Y5, Y4, Y3
 	ADDQ         SI, DI
 	VMOVUPS      (CX), Y4
+	PREFETCHT0   (CX)(R8*1)
 	ADDQ         DX, CX
 	VBROADCASTSS (DI), Y5
 	VFMADD231PS  Y5, Y4, Y1
@@ -7852,7 +8159,7 @@ narrow_turn:
 	VBROADCASTSS (DI)(BX*2), Y5
 	VFMADD231PS  Y5, Y4, Y3
 	ADDQ         SI, DI
-	DECQ         R8
+	DECQ         R9
 	JNZ          narrow_turn
 
 narrow_rest:
@@ -7861,6 +8168,7 @@ narrow_rest:
 
 narrow_one:
 	VMOVUPS      (CX), Y4
+	PREFETCHT0   (CX)(R8*1)
 	ADDQ         DX, CX
 	VBROADCASTSS (DI), Y5
 	VFMADD231PS  Y5, Y4, Y1
@@ -7935,13 +8243,13 @@ wide_begun:
 	MOVQ    ldadd+88(FP), CX
 
 wide_prefetch:
-	PREFETCHT0 (AX)
+	PREFETCHT2 (AX)
 	ADDQ       CX, AX
-	PREFETCHT0 (AX)
+	PREFETCHT2 (AX)
 	ADDQ       CX, AX
-	PREFETCHT0 (AX)
+	PREFETCHT2 (AX)
 	ADDQ       CX, AX
-	PREFETCHT0 (AX)
+	PREFETCHT2 (AX)
 	MOVQ       k+0(FP), AX
 	MOVQ       b+32(FP), CX
 	MOVQ       ldb+40(FP), DX
@@ -7949,13 +8257,16 @@ wide_prefetch:
 	MOVQ       col+24(FP), SI
 	LEAQ       (BX)(BX*2), DI
 	MOVQ       a+8(FP), R8
-	MOVQ       AX, R9
-	SHRQ       $0x02, R9
+	MOVQ       DX, R9
+	SHLQ       $0x04, R9
+	MOVQ       AX, R10
+	SHRQ       $0x02, R10
 	JZ         wide_rest
 	PCALIGN    $0x40
 
 wide_turn:
 	VMOVUPS      (CX), Y9
+	PREFETCHT0   (CX)(R9*1)
 	VMOVUPS      32(CX), Y10
 	ADDQ         DX, CX
 	VBROADCASTSS (R8), Y11
@@ -7972,6 +8283,7 @@ wide_turn:
 	VFMADD231PS  Y11, Y10, Y8
 	ADDQ         SI, R8
 	VMOVUPS      (CX), Y9
+	PREFETCHT0   (CX)(R9*1)
 	VMOVUPS      32(CX), Y10
 	ADDQ         DX, CX
 	VBROADCASTSS (R8), Y11
@@ -7988,6 +8300,7 @@ wide_turn:
 	VFMADD231PS  Y11, Y10, Y8
 	ADDQ         SI, R8
 	VMOVUPS      (CX), Y9
+	PREFETCHT0   (CX)(R9*1)
 	VMOVUPS      32(CX), Y10
 	ADDQ         DX, CX
 	VBROADCASTSS (R8), Y11
@@ -8004,6 +8317,7 @@ wide_turn:
 	VFMADD231PS  Y11, Y10, Y8
 	ADDQ         SI, R8
 	VMOVUPS      (CX), Y9
+	PREFETCHT0   (CX)(R9*1)
 	VMOVUPS      32(CX), Y10
 	ADDQ         DX, CX
 	VBROADCASTSS (R8), Y11
@@ -8019,7 +8333,7 @@ wide_turn:
 	VFMADD231PS  Y11, Y9, Y7
 	VFMADD231PS  Y11, Y10, Y8
 	ADDQ         SI, R8
-	DECQ         R9
+	DECQ         R10
 	JNZ          wide_turn
 
 wide_rest:
@@ -8028,6 +8342,7 @@ wide_rest:
 
 wide_one:
 	VMOVUPS      (CX), Y9
+	PREFETCHT0   (CX)(R9*1)
 	VMOVUPS      32(CX), Y10
 	ADDQ         DX, CX
 	VBROADCASTSS (R8), Y11
@@ -8116,13 +8431,13 @@ narrow_begun:
 	MOVQ    ldadd+88(FP), CX
 
 narrow_prefetch:
-	PREFETCHT0 (AX)
+	PREFETCHT2 (AX)
 	ADDQ       CX, AX
-	PREFETCHT0 (AX)
+	PREFETCHT2 (AX)
 	ADDQ       CX, AX
-	PREFETCHT0 (AX)
+	PREFETCHT2 (AX)
 	ADDQ       CX, AX
-	PREFETCHT0 (AX)
+	PREFETCHT2 (AX)
 	MOVQ       k+0(FP), AX
 	MOVQ       b+32(FP), CX
 	MOVQ       ldb+40(FP), DX
@@ -8130,13 +8445,16 @@ narrow_prefetch:
 	MOVQ       col+24(FP), SI
 	LEAQ       (BX)(BX*2), DI
 	MOVQ       a+8(FP), R8
-	MOVQ       AX, R9
-	SHRQ       $0x02, R9
+	MOVQ       DX, R9
+	SHLQ       $0x04, R9
+	MOVQ       AX, R10
+	SHRQ       $0x02, R10
 	JZ         narrow_rest
 	PCALIGN    $0x40
 
 narrow_turn:
 	VMOVUPS      (CX), Y5
+	PREFETCHT0   (CX)(R9*1)
 	ADDQ         DX, CX
 	VBROADCASTSS (R8), Y6
 	VFMADD231PS  Y6, Y5, Y1
@@ -8148,6 +8466,7 @@ narrow_turn:
 	VFMADD231PS  Y6, Y5, Y4
 	ADDQ         SI, R8
 	VMOVUPS      (CX), Y5
+	PREFETCHT0   (CX)(R9*1)
 	ADDQ         DX, CX
 	VBROADCASTSS (R8), Y6
 	VFMADD231PS  Y6, Y5, Y1
@@ -8159,6 +8478,7 @@ narrow_turn:
 	VFMADD231PS  Y6, Y5, Y4
 	ADDQ         SI, R8
 	VMOVUPS      (CX), Y5
+	PREFETCHT0   (CX)(R9*1)
 	ADDQ         DX, CX
 	VBROADCASTSS (R8), Y6
 	VFMADD231PS  Y6, Y5, Y1
@@ -8170,6 +8490,7 @@ narrow_turn:
 	VFMADD231PS  Y6, Y5, Y4
 	ADDQ         SI, R8
 	VMOVUPS      (CX), Y5
+	PREFETCHT0   (CX)(R9*1)
 	ADDQ         DX, CX
 	VBROADCASTSS (R8), Y6
 	VFMADD231PS  Y6, Y5, Y1
@@ -8180,7 +8501,7 @@ narrow_turn:
 	VBROADCASTSS (R8)(DI*1), Y6
 	VFMADD231PS  Y6, Y5, Y4
 	ADDQ         SI, R8
-	DECQ         R9
+	DECQ         R10
 	JNZ          narrow_turn
 
 narrow_rest:
@@ -8189,6 +8510,7 @@ narrow_rest:
 
 narrow_one:
 	VMOVUPS      (CX), Y5
+	PREFETCHT0   (CX)(R9*1)
 	ADDQ         DX, CX
 	VBROADCASTSS (R8), Y6
 	VFMADD231PS  Y6, Y5, Y1
@@ -8272,15 +8594,15 @@ wide_begun:
 	MOVQ    ldadd+88(FP), CX
 
 wide_prefetch:
-	PREFETCHT0 (AX)
+	PREFETCHT2 (AX)
 	ADDQ       CX, AX
-	PREFETCHT0 (AX)
+	PREFETCHT2 (AX)
 	ADDQ       CX, AX
-	PREFETCHT0 (AX)
+	PREFETCHT2 (AX)
 	ADDQ       CX, AX
-	PREFETCHT0 (AX)
+	PREFETCHT2 (AX)
 	ADDQ       CX, AX
-	PREFETCHT0 (AX)
+	PREFETCHT2 (AX)
 	MOVQ       k+0(FP), AX
 	MOVQ       b+32(FP), CX
 	MOVQ       ldb+40(FP), DX
@@ -8289,13 +8611,16 @@ wide_prefetch:
 	LEAQ       (BX)(BX*2), DI
 	MOVQ       a+8(FP), R8
 	LEAQ       (R8)(BX*4), R9
-	MOVQ       AX, R10
-	SHRQ       $0x02, R10
+	MOVQ       DX, R10
+	SHLQ       $0x04, R10
+	MOVQ       AX, R11
+	SHRQ       $0x02, R11
 	JZ         wide_rest
 	PCALIGN    $0x40
 
 wide_turn:
 	VMOVUPS      (CX), Y11
+	PREFETCHT0   (CX)(R10*1)
 	VMOVUPS      32(CX), Y12
 	ADDQ         DX, CX
 	VBROADCASTSS (R8), Y13
@@ -8316,6 +8641,7 @@ wide_turn:
 	ADDQ         SI, R8
 	ADDQ         SI, R9
 	VMOVUPS      (CX), Y11
+	PREFETCHT0   (CX)(R10*1)
 	VMOVUPS      32(CX), Y12
 	ADDQ         DX, CX
 	VBROADCASTSS (R8), Y13
@@ -8336,6 +8662,7 @@ wide_turn:
 	ADDQ         SI, R8
 	ADDQ         SI, R9
 	VMOVUPS      (CX), Y11
+	PREFETCHT0   (CX)(R10*1)
 	VMOVUPS      32(CX), Y12
 	ADDQ         DX, CX
 	VBROADCASTSS (R8), Y13
@@ -8356,6 +8683,7 @@ wide_turn:
 	ADDQ         SI, R8
 	ADDQ         SI, R9
 	VMOVUPS      (CX), Y11
+	PREFETCHT0   (CX)(R10*1)
 	VMOVUPS      32(CX), Y12
 	ADDQ         DX, CX
 	VBROADCASTSS (R8), Y13
@@ -8375,7 +8703,7 @@ wide_turn:
 	VFMADD231PS  Y13, Y12, Y10
 	ADDQ         SI, R8
 	ADDQ         SI, R9
-	DECQ         R10
+	DECQ         R11
 	JNZ          wide_turn
 
 wide_rest:
@@ -8384,6 +8712,7 @@ wide_rest:
 
 wide_one:
 	VMOVUPS      (CX), Y11
+	PREFETCHT0   (CX)(R10*1)
 	VMOVUPS      32(CX), Y12
 	ADDQ         DX, CX
 	VBROADCASTSS (R8), Y13
@@ -8485,15 +8814,15 @@ narrow_begun:
 	MOVQ    ldadd+88(FP), CX
 
 narrow_prefetch:
-	PREFETCHT0 (AX)
+	PREFETCHT2 (AX)
 	ADDQ       CX, AX
-	PREFETCHT0 (AX)
+	PREFETCHT2 (AX)
 	ADDQ       CX, AX
-	PREFETCHT0 (AX)
+	PREFETCHT2 (AX)
 	ADDQ       CX, AX
-	PREFETCHT0 (AX)
+	PREFETCHT2 (AX)
 	ADDQ       CX, AX
-	PREFETCHT0 (AX)
+	PREFETCHT2 (AX)
 	MOVQ       k+0(FP), AX
 	MOVQ       b+32(FP), CX
 	MOVQ       ldb+40(FP), DX
@@ -8502,13 +8831,16 @@ narrow_prefetch:
 	LEAQ       (BX)(BX*2), DI
 	MOVQ       a+8(FP), R8
 	LEAQ       (R8)(BX*4), R9
-	MOVQ       AX, R10
-	SHRQ       $0x02, R10
+	MOVQ       DX, R10
+	SHLQ       $0x04, R10
+	MOVQ       AX, R11
+	SHRQ       $0x02, R11
 	JZ         narrow_rest
 	PCALIGN    $0x40
 
 narrow_turn:
 	VMOVUPS      (CX), Y6
+	PREFETCHT0   (CX)(R10*1)
 	ADDQ         DX, CX
 	VBROADCASTSS (R8), Y7
 	VFMADD231PS  Y7, Y6, Y1
@@ -8523,6 +8855,7 @@ narrow_turn:
 	ADDQ         SI, R8
 	ADDQ         SI, R9
 	VMOVUPS      (CX), Y6
+	PREFETCHT0   (CX)(R10*1)
 	ADDQ         DX, CX
 	VBROADCASTSS (R8), Y7
 	VFMADD231PS  Y7, Y6, Y1
@@ -8537,6 +8870,7 @@ narrow_turn:
 	ADDQ         SI, R8
 	ADDQ         SI, R9
 	VMOVUPS      (CX), Y6
+	PREFETCHT0   (CX)(R10*1)
 	ADDQ         DX, CX
 	VBROADCASTSS (R8), Y7
 	VFMADD231PS  Y7, Y6, Y1
@@ -8551,6 +8885,7 @@ narrow_turn:
 	ADDQ         SI, R8
 	ADDQ         SI, R9
 	VMOVUPS      (CX), Y6
+	PREFETCHT0   (CX)(R10*1)
 	ADDQ         DX, CX
 	VBROADCASTSS (R8), Y7
 	VFMADD231PS  Y7, Y6, Y1
@@ -8564,7 +8899,7 @@ narrow_turn:
 	VFMADD231PS  Y7, Y6, Y5
 	ADDQ         SI, R8
 	ADDQ         SI, R9
-	DECQ         R10
+	DECQ         R11
 	JNZ          narrow_turn
 
 narrow_rest:
@@ -8573,6 +8908,7 @@ narrow_rest:
 
 narrow_one:
 	VMOVUPS      (CX), Y6
+	PREFETCHT0   (CX)(R10*1)
 	ADDQ         DX, CX
 	VBROADCASTSS (R8), Y7
 	VFMADD231PS  Y7, Y6, Y1
@@ -8666,17 +9002,17 @@ wide_begun:
 	MOVQ    ldadd+88(FP), CX
 
 wide_prefetch:
-	PREFETCHT0 (AX)
+	PREFETCHT2 (AX)
 	ADDQ       CX, AX
-	PREFETCHT0 (AX)
+	PREFETCHT2 (AX)
 	ADDQ       CX, AX
-	PREFETCHT0 (AX)
+	PREFETCHT2 (AX)
 	ADDQ       CX, AX
-	PREFETCHT0 (AX)
+	PREFETCHT2 (AX)
 	ADDQ       CX, AX
-	PREFETCHT0 (AX)
+	PREFETCHT2 (AX)
 	ADDQ       CX, AX
-	PREFETCHT0 (AX)
+	PREFETCHT2 (AX)
 	MOVQ       k+0(FP), AX
 	MOVQ       b+32(FP), CX
 	MOVQ       ldb+40(FP), DX
@@ -8685,13 +9021,16 @@ wide_prefetch:
 	LEAQ       (BX)(BX*2), DI
 	MOVQ       a+8(FP), R8
 	LEAQ       (R8)(BX*4), R9
-	MOVQ       AX, R10
-	SHRQ       $0x02, R10
+	MOVQ       DX, R10
+	SHLQ       $0x04, R10
+	MOVQ       AX, R11
+	SHRQ       $0x02, R11
 	JZ         wide_rest
 	PCALIGN    $0x40
 
 wide_turn:
 	VMOVUPS      (CX), Y13
+	PREFETCHT0   (CX)(R10*1)
 	VMOVUPS      32(CX), Y14
 	ADDQ         DX, CX
 	VBROADCASTSS (R8), Y15
@@ -8715,6 +9054,7 @@ wide_turn:
 	ADDQ         SI, R8
 	ADDQ         SI, R9
 	VMOVUPS      (CX), Y13
+	PREFETCHT0   (CX)(R10*1)
 	VMOVUPS      32(CX), Y14
 	ADDQ         DX, CX
 	VBROADCASTSS (R8), Y15
@@ -8738,6 +9078,7 @@ wide_turn:
 	ADDQ         SI, R8
 	ADDQ         SI, R9
 	VMOVUPS      (CX), Y13
+	PREFETCHT0   (CX)(R10*1)
 	VMOVUPS      32(CX), Y14
 	ADDQ         DX, CX
 	VBROADCASTSS (R8), Y15
@@ -8761,6 +9102,7 @@ wide_turn:
 	ADDQ         SI, R8
 	ADDQ         SI, R9
 	VMOVUPS      (CX), Y13
+	PREFETCHT0   (CX)(R10*1)
 	VMOVUPS      32(CX), Y14
 	ADDQ         DX, CX
 	VBROADCASTSS (R8), Y15
@@ -8783,7 +9125,7 @@ wide_turn:
 	VFMADD231PS  Y15, Y14, Y12
 	ADDQ         SI, R8
 	ADDQ         SI, R9
-	DECQ         R10
+	DECQ         R11
 	JNZ          wide_turn
 
 wide_rest:
@@ -8792,6 +9134,7 @@ wide_rest:
 
 wide_one:
 	VMOVUPS      (CX), Y13
+	PREFETCHT0   (CX)(R10*1)
 	VMOVUPS      32(CX), Y14
 	ADDQ         DX, CX
 	VBROADCASTSS (R8), Y15
@@ -8905,17 +9248,17 @@ narrow_begun:
 	MOVQ    ldadd+88(FP), CX
 
 narrow_prefetch:
-	PREFETCHT0 (AX)
+	PREFETCHT2 (AX)
 	ADDQ       CX, AX
-	PREFETCHT0 (AX)
+	PREFETCHT2 (AX)
 	ADDQ       CX, AX
-	PREFETCHT0 (AX)
+	PREFETCHT2 (AX)
 	ADDQ       CX, AX
-	PREFETCHT0 (AX)
+	PREFETCHT2 (AX)
 	ADDQ       CX, AX
-	PREFETCHT0 (AX)
+	PREFETCHT2 (AX)
 	ADDQ       CX, AX
-	PREFETCHT0 (AX)
+	PREFETCHT2 (AX)
 	MOVQ       k+0(FP), AX
 	MOVQ       b+32(FP), CX
 	MOVQ       ldb+40(FP), DX
@@ -8924,13 +9267,16 @@ narrow_prefetch:
 	LEAQ       (BX)(BX*2), DI
 	MOVQ       a+8(FP), R8
 	LEAQ       (R8)(BX*4), R9
-	MOVQ       AX, R10
-	SHRQ       $0x02, R10
+	MOVQ       DX, R10
+	SHLQ       $0x04, R10
+	MOVQ       AX, R11
+	SHRQ       $0x02, R11
 	JZ         narrow_rest
 	PCALIGN    $0x40
 
 narrow_turn:
 	VMOVUPS      (CX), Y7
+	PREFETCHT0   (CX)(R10*1)
 	ADDQ         DX, CX
 	VBROADCASTSS (R8), Y8
 	VFMADD231PS  Y8, Y7, Y1
@@ -8947,6 +9293,7 @@ narrow_turn:
 	ADDQ         SI, R8
 	ADDQ         SI, R9
 	VMOVUPS      (CX), Y7
+	PREFETCHT0   (CX)(R10*1)
 	ADDQ         DX, CX
 	VBROADCASTSS (R8), Y8
 	VFMADD231PS  Y8, Y7, Y1
@@ -8963,6 +9310,7 @@ narrow_turn:
 	ADDQ         SI, R8
 	ADDQ         SI, R9
 	VMOVUPS      (CX), Y7
+	PREFETCHT0   (CX)(R10*1)
 	ADDQ         DX, CX
 	VBROADCASTSS (R8), Y8
 	VFMADD231PS  Y8, Y7, Y1
@@ -8979,6 +9327,7 @@ narrow_turn:
 	ADDQ         SI, R8
 	ADDQ         SI, R9
 	VMOVUPS      (CX), Y7
+	PREFETCHT0   (CX)(R10*1)
 	ADDQ         DX, CX
 	VBROADCASTSS (R8), Y8
 	VFMADD231PS  Y8, Y7, Y1
@@ -8994,7 +9343,7 @@ narrow_turn:
 	VFMADD231PS  Y8, Y7, Y6
 	ADDQ         SI, R8
 	ADDQ         SI, R9
-	DECQ         R10
+	DECQ         R11
 	JNZ          narrow_turn
 
 narrow_rest:
@@ -9003,6 +9352,7 @@ narrow_rest:
 
 narrow_one:
 	VMOVUPS      (CX), Y7
+	PREFETCHT0   (CX)(R10*1)
 	ADDQ         DX, CX
 	VBROADCASTSS (R8), Y8
 	VFMADD231PS  Y8, Y7, Y1

@@ -29,6 +29,7 @@ var families = []struct {
 	{"norm", vectors(norms)},
 	{"sums", vectors(additions)},
 	{"optimizer", vectors(optimizers)},
+	{"strip", vectors(scores)},
 }
 
 func main() {

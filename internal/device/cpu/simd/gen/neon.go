@@ -26,6 +26,7 @@ var neonFamilies = []struct {
 	{"norm", neonVectors(norms)},
 	{"sums", neonVectors(additions)},
 	{"optimizer", neonVectors(optimizers)},
+	{"strip", neonVectors(scores)},
 }
 
 // xreg is a general register of arm64, vreg a vector register of four floats.

@@ -89,7 +89,7 @@ func tilePrefetch(c *build.Context, s isa, rows, width int, label func(string) s
 	c.Label(label("prefetch"))
 	for i := range rows {
 		for j := 0; j < width*s.bytes; j += 64 {
-			c.PREFETCHT0(at(to, j))
+			c.PREFETCHT2(at(to, j))
 		}
 		if i < rows-1 {
 			c.ADDQ(step, to)
@@ -102,9 +102,15 @@ func tileSums(c *build.Context, s isa, sums [][]reg.VecVirtual, label func(strin
 	k, b, ldb := argument(c, "k"), argument(c, "b"), argument(c, "ldb")
 	element, next := tileRows(c, len(sums))
 	bs, as := s.vecs(c, len(sums[0])), s.vecs(c, 2)
+	ahead := c.GP64()
+	c.MOVQ(ldb, ahead)
+	c.SHLQ(operand.Imm(4), ahead)
 	step := func() {
 		for j, r := range bs {
 			c.VMOVUPS(at(b, j*s.bytes), r)
+			if j*s.bytes%64 == 0 {
+				c.PREFETCHT0(operand.Mem{Base: b, Index: ahead, Scale: 1, Disp: j * s.bytes})
+			}
 		}
 		c.ADDQ(ldb, b)
 		for i, row := range sums {
