@@ -42,7 +42,7 @@ compare-torch: ## the same 2000 steps here and in PyTorch, three seeds (an hour)
 	dir=$$(mktemp -d) && for s in 1 2 3; do go run ./internal/peers/opticks -seed $$s -out $$dir/$$s || exit 1; done && \
 	python3 internal/peers/follow.py $$dir/1 $$dir/2 $$dir/3
 
-bench-peers: ## a training step here and in PyTorch, by turns (half an hour); PYTHON names a python3 with torch
+bench-peers: ## a training step here and in PyTorch, by turns (a quarter of an hour); PYTHON names a python3 with torch
 	go run ./internal/peers/steps
 
 fuzz: ## every fuzz target for a minute
@@ -72,7 +72,8 @@ cross: ## build and vet for other systems
 	  echo $$t && export GOOS=$${t%/*} GOARCH=$${t#*/} && go build ./... && go vet ./... || exit 1; \
 	done
 
+# On one processor: qemu lets loads overtake stores that they must not, and goroutines lose each other's news.
 cross-test: ## the tests of the vector kernels for arm64, in the emulator qemu-user
 	emulator=$$(command -v qemu-aarch64-static || command -v qemu-aarch64) || \
 	  { echo 'cross-test: no qemu-aarch64 here: install qemu-user-static'; exit 1; } && \
-	GOARCH=arm64 go test -exec $$emulator -skip '/^generic$$' ./internal/guard ./internal/device/cpu/...
+	GOARCH=arm64 go test -exec "env GOMAXPROCS=1 $$emulator" -skip '/^generic$$' ./internal/guard ./internal/device/cpu/...

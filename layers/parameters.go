@@ -6,9 +6,12 @@ import (
 	"hash/fnv"
 	"math/rand/v2"
 	"slices"
+	"unsafe"
 
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
+
+	"tinylm/graph/machine"
 )
 
 // The types that weights can have, as NewGPT and NewParameters take them.
@@ -124,7 +127,7 @@ func (p *Parameters) Get(name string) (Parameter, error) {
 // Like returns zeros of the same names, shapes and type: memory for gradients or moments.
 func (p *Parameters) Like() *Parameters {
 	return &Parameters{dtype: p.dtype, list: slices.Clone(p.list), index: p.index, matrix: p.matrix, laid: true,
-		f32: make([]float32, len(p.Flat32())), f64: make([]float64, len(p.Flat64()))}
+		f32: arena[float32](len(p.Flat32())), f64: arena[float64](len(p.Flat64()))}
 }
 
 // layOut makes the arena, once.
@@ -134,10 +137,23 @@ func (p *Parameters) layOut() {
 	}
 	p.laid = true
 	if p.dtype == tensor.Float32 {
-		p.f32 = make([]float32, p.Len())
+		p.f32 = arena[float32](p.Len())
 	} else {
-		p.f64 = make([]float64, p.Len())
+		p.f64 = arena[float64](p.Len())
 	}
+}
+
+// arena returns n zeros in memory from the device, which knows how kernels read it fastest.
+func arena[F float32 | float64](n int) []F {
+	if n == 0 {
+		return nil
+	}
+	var z F
+	at, err := machine.DefaultDevice().Alloc(n * int(unsafe.Sizeof(z)))
+	if err != nil {
+		panic(err) // the default device gives ordinary memory, which does not fail
+	}
+	return unsafe.Slice((*F)(at), n)
 }
 
 // Flat32 returns the arena itself, empty when the elements are float64.

@@ -15,6 +15,7 @@ import (
 
 	"tinylm/data"
 	"tinylm/internal/device/cpu"
+	"tinylm/internal/device/cpu/simd"
 	"tinylm/layers"
 	"tinylm/train/checkpoint"
 )
@@ -91,6 +92,27 @@ func TestSameBitsOnAnyNumberOfWorkers(t *testing.T) {
 		}
 		if got, err := many.Evaluate(); err != nil || got != e {
 			t.Errorf("%d workers: evaluation %v, %v; want %v", workers, got, err, e)
+		}
+	}
+}
+
+// TestSetsAgree trains 100 steps on each set of kernels that this machine has, and on plain Go: sums are rounded in
+// another order, so the losses (not the gradients' norms between them) part, slowly.
+func TestSetsAgree(t *testing.T) {
+	run := func(set *simd.Set) []float64 {
+		o := smallOptions(100)
+		tr, err := newTrainer(newModel(t, small), randomTokens(2000, small.Vocab), nil, o, cpu.NewWith(2, set))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return steps(t, tr, 100)
+	}
+	plain := run(nil)
+	for _, set := range simd.Sets() {
+		for i, got := range run(set) {
+			if want := plain[i]; i%2 == 0 && math.Abs(got-want) > 2e-6*math.Abs(want) {
+				t.Fatalf("%s, step %d: %v; plain Go has %v", set.Name, i/2+1, got, want)
+			}
 		}
 	}
 }

@@ -124,8 +124,8 @@ func writeAttention(w io.Writer, all []bench.AttentionResult) error {
 		projections = append(projections, fmt.Sprintf("%d\t%s\t%s\t%.2f", r.Length,
 			figure(r.ProjectionMs, 2), figure(r.SeparateMs, 2), r.SeparateMs/r.ProjectionMs))
 	}
-	fmt.Fprintf(w, "Causal attention, %d heads of %d, one window; %d threads, %s. Milliseconds of forward and of both\n"+
-		"forward and backward; memory beyond inputs, outputs and gradients.\n", all[0].Heads, all[0].HeadWidth, all[0].Threads, all[0].ISA)
+	fmt.Fprintf(w, "Causal attention, %s of %d, one window; %s, %s. Milliseconds of forward and of both\n"+
+		"forward and backward; memory beyond inputs, outputs and gradients.\n", several(all[0].Heads, "head"), all[0].HeadWidth, several(all[0].Threads, "thread"), all[0].ISA)
 	if err := writeTable(w, "length\tfused forward\tboth\textra MB\tcomposed forward\tboth\textra MB\tratio\ttape machine\tratio", forms); err != nil {
 		return err
 	}
@@ -169,7 +169,7 @@ func (c *benchGemmCmd) Run(s *streams) error {
 		rows = append(rows, fmt.Sprintf("%s\t%s\t%d\t%d\t%d\t%.1f\t%s\t%.1f\t%s\t%.1f\t%s", r.Shape, r.Product, r.N, r.K, r.M,
 			r.ForwardGFLOPS, percent(r.ForwardShare), r.DXGFLOPS, percent(r.DXShare), r.DWGFLOPS, percent(r.DWShare)))
 	}
-	fmt.Fprintf(s.out, "Products of N rows by a matrix (K, M), GF/s and share of the peak; %d threads, %s.\n", all[0].Threads, all[0].ISA)
+	fmt.Fprintf(s.out, "Products of N rows by a matrix (K, M), GF/s and share of the peak; %s, %s.\n", several(all[0].Threads, "thread"), all[0].ISA)
 	return writeTable(s.out, "shape\tproduct\tN\tK\tM\tforward\tof peak\tdX\tof peak\tdW\tof peak", rows)
 }
 
@@ -177,7 +177,7 @@ func (c *benchGemmCmd) Run(s *streams) error {
 type benchGenerateCmd struct {
 	Shape     string `name:"shape" default:"L" help:"S, M or L; see bench step."`
 	Context   int    `name:"context" default:"1024" placeholder:"N" help:"Tokens that the model sees at once."`
-	Positions []int  `name:"positions" default:"10,100,500,1000" placeholder:"N" help:"Where tokens are timed: numbers parted by commas."`
+	Positions []int  `name:"positions" placeholder:"N" help:"Where tokens are timed: numbers parted by commas. (those of 10, 100, 500 and 1000 that are below --context)"`
 	benchFlags
 }
 
@@ -190,7 +190,10 @@ func (c *benchGenerateCmd) Run(s *streams) error {
 	if c.Context < 3 {
 		return usagef("--context must be at least 3, got %d", c.Context)
 	}
-	if len(c.Positions) == 0 || slices.Min(c.Positions) < 1 || slices.Max(c.Positions) >= c.Context {
+	if len(c.Positions) == 0 {
+		c.Positions = usualPositions(c.Context)
+	}
+	if slices.Min(c.Positions) < 1 || slices.Max(c.Positions) >= c.Context {
 		return usagef("--positions must be numbers from 1 to %d, below --context; got %v", c.Context-1, c.Positions)
 	}
 	if err := c.begin(); err != nil {
@@ -205,11 +208,24 @@ func (c *benchGenerateCmd) Run(s *streams) error {
 	}
 	var rows []string
 	for _, r := range all {
-		rows = append(rows, fmt.Sprintf("%d\t%.2f\t%.1f\t%.1f\t%s", r.Position, r.MsPerToken, r.GBPerS, r.BandwidthGBS, percent(r.Share)))
+		rows = append(rows, fmt.Sprintf("%d\t%.2f\t%.1f\t%.1f\t%s", r.Position, r.MsPerToken, r.GBPerS, r.BandwidthGBS, shareText(r.Share)))
 	}
-	fmt.Fprintf(s.out, "One text, shape %s with context %d: %.0f MB of weights for each token; %d threads, %s.\n",
-		shape.Name, c.Context, all[0].WeightsMB, all[0].Threads, all[0].ISA)
-	return writeTable(s.out, "position\tms a token\tGB/s of weights\tGB/s that memory reads\tshare", rows)
+	fmt.Fprintf(s.out, "One text, shape %s with context %d: %.0f MB of weights for each token; %s, %s.\n",
+		shape.Name, c.Context, all[0].WeightsMB, several(all[0].Threads, "thread"), all[0].ISA)
+	err = writeTable(s.out, "position\tms a token\tGB/s of weights\tGB/s that memory reads\tshare", rows)
+	if all[0].Share == 0 && err == nil {
+		_, err = fmt.Fprintf(s.out, "No share: weights of less than %d MB may stay in the processor's caches.\n", bench.CachedMB)
+	}
+	return err
+}
+
+// usualPositions are those measured in a context unless others are asked for.
+func usualPositions(context int) []int {
+	usual := slices.DeleteFunc([]int{10, 100, 500, 1000}, func(p int) bool { return p >= context })
+	if len(usual) == 0 {
+		return []int{context - 1}
+	}
+	return usual
 }
 
 // benchStartCmd measures how long the program takes to begin.
@@ -257,6 +273,14 @@ func writeTable(w io.Writer, head string, rows []string) error {
 		fmt.Fprintln(t, r+"\t")
 	}
 	return t.Flush()
+}
+
+// shareText is a percentage, or a dash for one that was not measured.
+func shareText(share float64) string {
+	if share == 0 {
+		return "-"
+	}
+	return percent(share)
 }
 
 func percent(share float64) string { return fmt.Sprintf("%.1f%%", 100*share) }

@@ -16,7 +16,7 @@ import (
 // bytesText is a size rounded to at least two digits: "740 bytes", "312 KB", "1.3 GB".
 func bytesText(n int64) string {
 	x, unit := float64(n), 0
-	units := []string{" bytes", " KB", " MB", " GB", " TB"}
+	units := []string{" bytes", " KB", " MB", " GB", " TB", " PB", " EB"}
 	for x >= 999.5 && unit < len(units)-1 {
 		x, unit = x/1000, unit+1
 	}
@@ -36,6 +36,15 @@ func countText(n int) string {
 	default:
 		return fmt.Sprintf("%.0f M", x)
 	}
+}
+
+// digitsText is a number rounded to so many digits, without an exponent: "0.00633", "741", "1970".
+func digitsText(x float64, digits int) string {
+	rounded, err := strconv.ParseFloat(strconv.FormatFloat(x, 'g', digits, 64), 64)
+	if err != nil {
+		rounded = x
+	}
+	return strconv.FormatFloat(rounded, 'f', -1, 64)
 }
 
 // several is a number of things: "1 layer", "1,200 steps".

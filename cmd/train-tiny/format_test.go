@@ -11,7 +11,9 @@ import (
 func TestNumbersForPeople(t *testing.T) {
 	for _, c := range []struct{ got, want string }{
 		{bytesText(0), "0 bytes"}, {bytesText(740), "740 bytes"}, {bytesText(1000), "1.0 KB"}, {bytesText(312_480), "312 KB"},
-		{bytesText(999_600), "1.0 MB"}, {bytesText(41_300_000), "41 MB"}, {bytesText(31_200_000_000), "31 GB"},
+		{bytesText(999_600), "1.0 MB"}, {bytesText(41_300_000), "41 MB"}, {bytesText(31_200_000_000), "31 GB"}, {bytesText(1 << 62), "4.6 EB"},
+		{gigabytes(949e6), "949 MB"}, {gigabytes(31.24e9), "31.2 GB"}, {gigabytes(999.96e9), "1.0 TB"}, {gigabytes(11907072000000e9), "11.9 ZB"}, {gigabytes(2e28), "20000.0 YB"},
+		{digitsText(1974.6, 3), "1970"}, {digitsText(5.006592, 3), "5.01"}, {digitsText(0.006328, 4), "0.006328"}, {digitsText(999.7, 3), "1000"},
 		{countText(812), "812"}, {countText(9_999), "9,999"}, {countText(826_112), "0.83 M"}, {countText(124_439_808), "124 M"},
 		{timeText(40 * time.Millisecond), "0.04 s"}, {timeText(51 * time.Second), "51 s"}, {timeText(200 * time.Second), "3 min 20 s"},
 		{timeText(59*time.Second + 700*time.Millisecond), "1 min 0 s"}, {timeText(125 * time.Minute), "2 h 5 min"},

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"iter"
 
 	"github.com/alecthomas/kong"
 
@@ -62,55 +63,71 @@ func (c *generateCmd) Run(s *streams) error {
 		}
 	}
 	turns := &turns{w: s.out}
-	requests := c.requests(turns, o)
-	if err := turns.flush(); err != nil { // the first prompt
-		return err
-	}
-	_, err = m.WriteTexts(context.Background(), requests)
-	return err
-}
-
-// requests are the samples of each prompt, which arise at once and are written in turn.
-func (c *generateCmd) requests(t *turns, o generate.Options) []generate.Request {
-	var list []generate.Request
-	for _, p := range c.Prompts {
-		for o.Sample = range c.NumSamples {
-			list = append(list, generate.Request{Prompt: p, Options: o, W: t.add(p), Done: t.endOf(len(list))})
+	for requests := range c.requests(turns, o, m.AtOnce()) {
+		if err := turns.flush(); err != nil { // the first prompt
+			return err
+		}
+		if _, err := m.WriteTexts(context.Background(), requests); err != nil {
+			return err
 		}
 	}
-	return list
+	return nil
+}
+
+// requests are the samples of each prompt, in groups of at most size, which arise at once and are written in turn.
+// A group is made when it is asked for: there may be more samples than memory holds.
+func (c *generateCmd) requests(t *turns, o generate.Options, size int) iter.Seq[[]generate.Request] {
+	return func(yield func([]generate.Request) bool) {
+		var group []generate.Request
+		for _, p := range c.Prompts {
+			for o.Sample = range c.NumSamples {
+				one := t.add(p)
+				group = append(group, generate.Request{Prompt: p, Options: o, W: one, Done: one.end})
+				if len(group) == size {
+					if !yield(group) {
+						return
+					}
+					group = nil
+				}
+			}
+		}
+		if len(group) > 0 {
+			yield(group)
+		}
+	}
 }
 
 // turns writes several texts to w one after the other, a line of --- between them. What comes before its turn is
 // kept until then.
 type turns struct {
 	w     io.Writer
-	texts []*turn
-	now   int // whose turn it is
+	texts []*turn // those not yet written to their ends; the first one's turn it is
+	begun bool    // there was a text before
 }
 
 // turn is one of the texts.
 type turn struct {
 	*turns
-	number int
-	held   bytes.Buffer
-	ended  bool
+	held  bytes.Buffer
+	ended bool
 }
 
 // add returns the writer of one more text, which begins with prompt.
-func (t *turns) add(prompt string) io.Writer {
-	one := &turn{turns: t, number: len(t.texts)}
+func (t *turns) add(prompt string) *turn {
+	one := &turn{turns: t}
+	if t.begun {
+		one.held.WriteString("---\n")
+	}
+	t.begun = true
 	one.held.WriteString(prompt)
 	t.texts = append(t.texts, one)
 	return one
 }
 
-// endOf returns what is to be called at the end of a text.
-func (t *turns) endOf(number int) func() error {
-	return func() error {
-		t.texts[number].ended = true
-		return t.flush()
-	}
+// end is to be called at the end of the text.
+func (t *turn) end() error {
+	t.ended = true
+	return t.flush()
 }
 
 func (t *turn) Write(text []byte) (int, error) {
@@ -120,16 +137,13 @@ func (t *turn) Write(text []byte) (int, error) {
 
 // flush writes what there is of the text whose turn it is, and goes on to the next if it has ended.
 func (t *turns) flush() error {
-	for t.now < len(t.texts) {
-		one := t.texts[t.now]
+	for len(t.texts) > 0 {
+		one := t.texts[0]
 		if _, err := one.held.WriteTo(t.w); err != nil || !one.ended {
 			return err
 		}
-		end := "\n"
-		if t.now++; t.now < len(t.texts) {
-			end = "\n---\n"
-		}
-		if _, err := io.WriteString(t.w, end); err != nil {
+		t.texts = t.texts[1:]
+		if _, err := io.WriteString(t.w, "\n"); err != nil {
 			return err
 		}
 	}

@@ -32,6 +32,12 @@ func (c *inspectCmd) Run(ctx *kong.Context, s *streams) error {
 	if c.Grads && c.DOT == "" {
 		return usagef("--gradients needs --dot, the file to draw into")
 	}
+	if c.Plan && c.Time {
+		return usagef("--plan and --time are both given; leave one out")
+	}
+	if err := checkReplace("dot", c.DOT, "drawing", "digraph tinylm {"); err != nil {
+		return err
+	}
 	config, set, err := c.describe(ctx, s)
 	if err != nil {
 		return err
@@ -105,6 +111,9 @@ func (c *inspectCmd) describe(ctx *kong.Context, s *streams) (layers.Config, set
 		run = savedLayer(saved)
 	}
 	set, err := resolve(defaultSize, run, flags)
+	if found, ok := run.values["batch-size"]; ok && err == nil && set.Batch.BatchSize == autoBatch {
+		err = set.set("batch-size", found) // as the run goes on with it
+	}
 	return saved.Config, set, err
 }
 
@@ -184,9 +193,9 @@ func writeCosts(w io.Writer, m *layers.GPT, batch int, o layers.GraphOptions) er
 	if err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(w, "\ntraining  %.3g million floating-point operations a token\n"+
-		"memory    %s on %d windows: weights %s, gradients %s, moments %s, step %s\n", float64(flops)/1e6,
-		bytesText(memory.Total()), batch, bytesText(memory.Weights), bytesText(memory.Gradients),
+	_, err = fmt.Fprintf(w, "\ntraining  %s million floating-point operations a token\n"+
+		"memory    %s on %s: weights %s, gradients %s, moments %s, step %s\n", digitsText(float64(flops)/1e6, 3),
+		bytesText(memory.Total()), several(batch, "window"), bytesText(memory.Weights), bytesText(memory.Gradients),
 		bytesText(memory.Moments), bytesText(memory.Step))
 	return err
 }

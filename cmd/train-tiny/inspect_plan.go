@@ -31,9 +31,9 @@ func writePlan(w io.Writer, m *layers.GPT, batch int, o layers.GraphOptions) err
 	t.Flush()
 	tokens := batch * m.Config.Context
 	_, err = fmt.Fprintf(w, "\nnodes     %s in the graph\nsteps     %s\nbuffers   %s in the arena\narena     %s bytes\n"+
-		"peak      %s bytes at once\nproducts  %s MFLOP a step, %.4g a token\n",
+		"peak      %s bytes at once\nproducts  %s MFLOP a step, %s a token\n",
 		data.Thousands(plan.Nodes), data.Thousands(len(plan.Steps)), data.Thousands(plan.Buffers), data.Thousands(int(plan.Arena)),
-		data.Thousands(int(plan.Peak)), megaText(plan.FLOPs()), float64(plan.FLOPs())/1e6/float64(tokens))
+		data.Thousands(int(plan.Peak)), megaText(plan.FLOPs()), digitsText(float64(plan.FLOPs())/1e6/float64(tokens), 4))
 	return err
 }
 
@@ -100,8 +100,8 @@ func writeTimes(w io.Writer, m *layers.GPT, set settings, batch int) error {
 		fmt.Fprintf(t, "%d\t%s\t%s\t%s\n", i+1, one.name, one.node, one.columns(whole))
 	}
 	t.Flush()
-	_, err = fmt.Fprintf(w, "\nstep      %.2f ms, the least of %d on %d windows of %d random tokens; shares are of the least times of all parts\n",
-		milliseconds(p.Whole), timedSteps, batch, m.Config.Context)
+	_, err = fmt.Fprintf(w, "\nstep      %.2f ms, the least of %d on %s of %d random tokens; shares are of the least times of all parts\n",
+		milliseconds(p.Whole), timedSteps, several(batch, "window"), m.Config.Context)
 	return err
 }
 

@@ -32,6 +32,7 @@ var commands = []string{"train", "generate", "eval", "inspect", "gradcheck", "be
 
 const description = `Trains a small language model on a text file; with no file, on a built-in sample.
 Results go to stdout, everything else to stderr.
+The environment variable TINYLM_CPU chooses the kernels: avx512, avx2, neon or generic; else the fastest.
 Exit status: 0 done, 1 failed, 2 wrong usage, 130 or 143 interrupted (training saves first).`
 
 // streams is where a command writes, and what it knows of where it runs.

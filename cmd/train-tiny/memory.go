@@ -19,12 +19,23 @@ type demand struct {
 	config   layers.Config
 	composed bool
 	sums     bool        // gradients of several batches are added up, in memory of their own
+	beside   float64     // bytes of the process that are not planned; see withRest
 	model    *layers.GPT // made for the first exact answer
 }
 
 func newDemand(c layers.Config, s settings) *demand {
-	return &demand{config: c.WithDefaults(), composed: s.Model.Composed, sums: s.Train.GradAccum > 1}
+	return &demand{config: c.WithDefaults(), composed: s.Model.Composed, sums: s.Train.GradAccum > 1, beside: processBytes}
 }
+
+// processBytes is about what the program itself takes.
+const processBytes = 30_000_000
+
+// mostOfFree is how much of the free memory may be used: what the system says is free is never all to be had.
+const mostOfFree = 0.95
+
+// withRest returns the memory that must be free for so many bytes that are planned: with the rest of the process
+// and a margin. Some of the rest is taken already when the free memory is read, and adds to the margin.
+func (d *demand) withRest(planned float64) float64 { return (planned + d.beside) / mostOfFree }
 
 // least returns bounds, in bytes, below what is needed for the weights with all that belongs to them, and for
 // a step. It is quick for any size.
@@ -57,13 +68,13 @@ func (d *demand) exact(batch int) (need int64, err error) {
 func (d *demand) fits(batch int, free int64) (bool, error) {
 	weights, step, err := d.least(batch)
 	switch {
-	case err != nil || weights+step > float64(free):
+	case err != nil || d.withRest(weights+step) > float64(free):
 		return false, err
-	case !d.composed && weights+layers.MostOverLeast*step <= float64(free):
+	case !d.composed && d.withRest(weights+layers.MostOverLeast*step) <= float64(free):
 		return true, nil
 	}
 	need, err := d.exact(batch)
-	return need <= free, err
+	return d.withRest(float64(need)) <= float64(free), err
 }
 
 // largest returns the largest batch that fits, given one that does not; 0 if none does.
@@ -89,7 +100,7 @@ func (d *demand) largest(tooLarge int, free int64) (int, error) {
 const autoTokens = 4096
 
 // auto chooses the batch for a text of so many windows: the largest power of two of at most autoTokens tokens
-// that is no more than the text and takes at most half of what is free, if that is known.
+// that is no more than the text and needs at most half of what is free, if that is known.
 func (d *demand) auto(windows int, free freeMemory) (int, error) {
 	batch := 1
 	for 2*batch <= windows && d.config.Context <= autoTokens/(2*batch) {
@@ -138,13 +149,13 @@ func (d *demand) refuse(batch int, free int64, fixed bool) error {
 	if err != nil {
 		return err
 	}
-	need := gigabytes(weights+step) + " or more"
+	need := gigabytes(d.withRest(weights+step)) + " or more"
 	if weights+step <= planWithin*float64(free) && d.config.Layers <= mostLayers {
 		planned, err := d.exact(batch)
 		if err != nil {
 			return err
 		}
-		need = gigabytes(float64(planned))
+		need = gigabytes(d.withRest(float64(planned)))
 	}
 	advice, err := d.advice(batch, free, fixed)
 	if err != nil {
@@ -170,16 +181,22 @@ func (d *demand) advice(batch int, free int64, fixed bool) (string, error) {
 		return "", err
 	}
 	weights, _, err := d.least(1)
-	if weights/float64(total)*float64(withoutPositions) > float64(free) {
+	if d.withRest(weights/float64(total)*float64(withoutPositions)) > float64(free) {
 		return "use a smaller --n-layer or --n-embd", err
 	}
 	return "use a smaller --block-size", err
 }
 
-// gigabytes is an amount of memory with a digit after the point: "31.2 GB"; below one gigabyte in megabytes.
+// gigabytes is an amount of memory with a digit after the point: "31.2 GB", "1.2 TB"; below one gigabyte in
+// megabytes.
 func gigabytes(n float64) string {
 	if n < 0.95e9 {
 		return fmt.Sprintf("%.0f MB", n/1e6)
 	}
-	return fmt.Sprintf("%.1f GB", n/1e9)
+	x, unit := n/1e9, 0
+	units := []string{"GB", "TB", "PB", "EB", "ZB", "YB"}
+	for x >= 999.95 && unit < len(units)-1 {
+		x, unit = x/1000, unit+1
+	}
+	return fmt.Sprintf("%.1f %s", x, units[unit])
 }

@@ -24,20 +24,30 @@ func (p profileFlags) around(command string, run func() error) error {
 	if p == (profileFlags{}) {
 		return run()
 	}
-	stop, err := p.start()
+	made, stop, err := p.start()
 	if err != nil {
 		return err
 	}
 	if command != "train" { // which ends after its step, and comes back here
 		defer atSignal(stop)()
 	}
-	return errors.Join(run(), stop())
+	err = errors.Join(run(), stop())
+	if errors.As(err, new(usageError)) { // nothing was done that could be recorded
+		for _, path := range made {
+			err = errors.Join(err, os.Remove(path))
+		}
+	}
+	return err
 }
 
-// start begins what the flags ask for. stop ends it and completes the files; it may be called more than once.
-func (p profileFlags) start() (stop func() error, err error) {
+// start begins what the flags ask for. stop ends it and completes the files; it may be called more than once. made
+// are the files that were not there before.
+func (p profileFlags) start() (made []string, stop func() error, err error) {
 	if p.CPUProfile != "" && filepath.Clean(p.CPUProfile) == filepath.Clean(p.Trace) {
-		return nil, usagef("--cpuprofile and --trace are both %s; name two files", p.Trace)
+		return nil, nil, usagef("--cpuprofile and --trace are both %s; name two files", p.Trace)
+	}
+	if err := p.checkReplace(); err != nil {
+		return nil, nil, err
 	}
 	var ends []func() error
 	for _, r := range []struct {
@@ -51,6 +61,7 @@ func (p profileFlags) start() (stop func() error, err error) {
 		if r.path == "" {
 			continue
 		}
+		_, missing := os.Lstat(r.path)
 		f, err := os.Create(r.path)
 		if err == nil {
 			err = r.begin(f)
@@ -59,11 +70,22 @@ func (p profileFlags) start() (stop func() error, err error) {
 			if cause := (*fs.PathError)(nil); errors.As(err, &cause) {
 				err = cause.Err
 			}
-			return nil, errors.Join(fmt.Errorf("cannot write --%s %s: %w", r.flag, r.path, err), endAll(ends))
+			return nil, nil, errors.Join(fmt.Errorf("cannot write --%s %s: %w", r.flag, r.path, err), endAll(ends))
+		}
+		if missing != nil {
+			made = append(made, r.path)
 		}
 		ends = append(ends, func() error { r.end(); return f.Close() })
 	}
-	return sync.OnceValue(func() error { return endAll(ends) }), nil
+	return made, sync.OnceValue(func() error { return endAll(ends) }), nil
+}
+
+// checkReplace refuses to write over what is neither profile nor trace.
+func (p profileFlags) checkReplace() error {
+	if err := checkReplace("cpuprofile", p.CPUProfile, "profile", "\x1f\x8b"); err != nil { // compressed by gzip
+		return err
+	}
+	return checkReplace("trace", p.Trace, "trace", "go 1.")
 }
 
 func endAll(ends []func() error) error {

@@ -81,9 +81,32 @@ func TestProfileRefused(t *testing.T) {
 			t.Errorf("%q: the run's directory: %v, want none", c.flags, err)
 		}
 	}
+	// What is neither profile nor trace is kept, even the text.
+	for _, c := range []struct{ flag, kind string }{{"--cpuprofile", "profile"}, {"--trace", "trace"}} {
+		status, _, stderr := withMemory(1e9, append(args, c.flag, args[0])...)
+		want := "train-tiny: " + c.flag + " " + args[0] + " exists and is not an earlier " + c.kind + "; name another file, or remove this one\n"
+		if status != 2 || stderr != want {
+			t.Errorf("%s: exit status %d\n%s", c.flag, status, stderr)
+		}
+		if text := string(readFile(t, args[0])); text != book {
+			t.Fatalf("%s: the text has become %.20q", c.flag, text)
+		}
+	}
+	// Wrong usage leaves no file that was not there.
+	unmade := filepath.Join(dir, "unmade")
+	if status, _, _ := withMemory(1e9, append(args, "--max-iters", "0", "--cpuprofile", unmade)...); status != 2 {
+		t.Errorf("exit status %d, want 2", status)
+	}
+	if _, err := os.Stat(unmade); !os.IsNotExist(err) {
+		t.Errorf("after wrong usage: %v, want no file", err)
+	}
 	cpu := filepath.Join(dir, "cpu.prof")
 	if status, _, stderr := withMemory(1e9, append(args, "--cpuprofile", cpu)...); status != 0 {
 		t.Errorf("exit status %d\n%s", status, strings.TrimSpace(stderr))
+	}
+	wantProfile(t, cpu)
+	if status, _, stderr := withMemory(1e9, "inspect", path, "--cpuprofile", cpu); status != 0 {
+		t.Errorf("over an earlier profile: exit status %d\n%s", status, stderr)
 	}
 	wantProfile(t, cpu)
 }

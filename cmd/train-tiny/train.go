@@ -229,8 +229,12 @@ func (j *job) checkSize() error {
 	return j.demand().check(int(j.settings.Batch.BatchSize), j.free(), j.resumed != nil)
 }
 
+// demand counts the text and its tokens too.
 func (j *job) demand() *demand {
-	return newDemand(j.settings.config(j.tokenizer.VocabSize()), j.settings)
+	const tokenBytes = 4
+	d := newDemand(j.settings.config(j.tokenizer.VocabSize()), j.settings)
+	d.beside += float64(len(j.text.Bytes) + tokenBytes*(len(j.training)+len(j.validation)))
+	return d
 }
 
 // makeTokenizer returns that of the run, or a new one.

@@ -69,6 +69,9 @@ func hintWord(err error) error {
 		}
 		return fmt.Errorf("%w; %s has the commands %s", err, node.Name, strings.Join(names, ", "))
 	}
+	if node := selected(err); node != nil && node.Name != commands[0] {
+		return fmt.Errorf("%w; %s --help shows what it takes", err, node.FullPath())
+	}
 	return fmt.Errorf("%w; the commands are %s, and without one a single text is trained on", err, strings.Join(commands, ", "))
 }
 

@@ -9,8 +9,8 @@ const (
 	recomputeGap   = 8 // steps in which nobody reads it
 )
 
-// recompute computes cheap results a second time, just before they are read again after a long time: the
-// outputs of layer norms, which the gradients of weights need. What they are computed from must still be there.
+// recompute computes cheap results a second time, just before they are read again after a long time: large outputs
+// of layer norms, activations and dropout. What they are computed from must still be there.
 func (p *planner) recompute() {
 	p.link()
 	before := map[*step]*step{} // what to insert before a step
@@ -23,6 +23,7 @@ func (p *planner) recompute() {
 		for i, r := range y.readers {
 			if r.at-last.at > recomputeGap && before[r] == nil && readsSlot(y.readers[i:], y) && s.inputsLive(r) {
 				before[r] = p.repeat(s, y.readers[i:])
+				y.readers = y.readers[:i]
 				break
 			}
 			last = r

@@ -20,7 +20,8 @@ type AttentionOptions struct {
 }
 
 // AttentionResult is what attention takes at one length. Extra memory is what is needed beyond inputs,
-// outputs and gradients. A figure that was not asked for is 0.
+// outputs and gradients. A figure that was not asked for is 0, and left out in
+// JSON.
 type AttentionResult struct {
 	Length    int    `json:"length"`
 	Heads     int    `json:"heads"`
@@ -32,16 +33,16 @@ type AttentionResult struct {
 	FusedMs        float64 `json:"fused_ms"` // forward and backward, as all that follow
 	FusedExtraMB   float64 `json:"fused_extra_mb"`
 
-	ComposedForwardMs float64 `json:"composed_forward_ms"`
-	ComposedMs        float64 `json:"composed_ms"`
-	ComposedExtraMB   float64 `json:"composed_extra_mb"` // as planned, also when it is not run
-	WeightsMB         float64 `json:"weights_mb"`        // of the attention weights (H, T, T) alone
-	ProductsMs        float64 `json:"products_ms"`       // the matrix products of the composed form alone
-	ProductsGFLOPS    float64 `json:"products_gflops"`
-	Ratio             float64 `json:"ratio"` // composed over fused
+	ComposedForwardMs float64 `json:"composed_forward_ms,omitzero"`
+	ComposedMs        float64 `json:"composed_ms,omitzero"`
+	ComposedExtraMB   float64 `json:"composed_extra_mb"`    // as planned, also when it is not run
+	WeightsMB         float64 `json:"weights_mb"`           // of the attention weights (H, T, T) alone
+	ProductsMs        float64 `json:"products_ms,omitzero"` // the matrix products of the composed form alone
+	ProductsGFLOPS    float64 `json:"products_gflops,omitzero"`
+	Ratio             float64 `json:"ratio,omitzero"` // composed over fused
 
-	TapeMs    float64 `json:"tape_ms"`
-	TapeRatio float64 `json:"tape_ratio"` // tape machine over fused
+	TapeMs    float64 `json:"tape_ms,omitzero"`
+	TapeRatio float64 `json:"tape_ratio,omitzero"` // tape machine over fused
 
 	ProjectionMs float64 `json:"projection_ms"` // of x to queries, keys and values by one product
 	SeparateMs   float64 `json:"separate_ms"`   // by three products

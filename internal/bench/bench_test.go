@@ -178,7 +178,7 @@ func TestGenerate(t *testing.T) {
 	}
 	for i, p := range []int{1, 8, 15} {
 		r := all[i]
-		if r.Position != p || r.Context != 16 || !(r.MsPerToken > 0 && r.BandwidthGBS > 0 && r.Share > 0) {
+		if r.Position != p || r.Context != 16 || !(r.MsPerToken > 0 && r.BandwidthGBS > 0 && r.GBPerS > 0) || r.Share != 0 {
 			t.Errorf("got %+v", r)
 		}
 	}

@@ -21,8 +21,12 @@ type GenerateResult struct {
 	WeightsMB    float64 `json:"weights_mb"`   // read for a token: all weights but the table of positions
 	GBPerS       float64 `json:"gb_per_s"`     // WeightsMB over MsPerToken
 	BandwidthGBS float64 `json:"bandwidth_gb_per_s"`
-	Share        float64 `json:"share_of_bandwidth"`
+	Share        float64 `json:"share_of_bandwidth,omitzero"` // 0 for weights of less than CachedMB
 }
+
+// CachedMB bounds the weights that may stay in the caches of a processor from one token to the next, so that the
+// bandwidth of the memory says nothing about them.
+const CachedMB = 64
 
 // The tokens that are measured about each position, and how often.
 const (
@@ -71,11 +75,15 @@ func generateBeside(s Shape, context int, positions []int, bytes int) ([]Generat
 	for i, p := range positions {
 		took := median(times[i])
 		rate := perSecond(floatBytes*float64(weights), took)
-		all = append(all, GenerateResult{
+		r := GenerateResult{
 			Shape: s.Name, Context: context, Position: p, Threads: threads, ISA: cpu.Default().ISA(),
 			MsPerToken: milliseconds(took), WeightsMB: megabytes(floatBytes * int64(weights)),
-			GBPerS: round(rate, 2), BandwidthGBS: round(peak, 2), Share: round(rate/peak, 4),
-		})
+			GBPerS: round(rate, 2), BandwidthGBS: round(peak, 2),
+		}
+		if r.WeightsMB >= CachedMB {
+			r.Share = round(rate/peak, 4)
+		}
+		all = append(all, r)
 	}
 	return all, nil
 }

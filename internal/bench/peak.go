@@ -17,18 +17,17 @@ func Peak(threads int) (float64, error) {
 	if err != nil {
 		return 0, err
 	}
-	loop, turn := plainMultiplyAdds, plainTurn
+	loop, turn, turns := plainMultiplyAdds, plainTurn, 200_000
 	if set != nil && set.MultiplyAdds != nil {
-		loop, turn = set.MultiplyAdds, set.MultiplyAddsTurn
+		loop, turn, turns = set.MultiplyAdds, set.MultiplyAddsTurn, 2_000_000
 	}
-	const turns = 200_000
 	counts := buffers(threads, set)
 	took := fastestTogether(threads, peakRuns, func(thread int) { loop(turns, &counts[thread][0]) })
-	return perSecond(2*float64(threads)*turns*float64(turn), took), nil
+	return perSecond(2*float64(threads)*float64(turns)*float64(turn), took), nil
 }
 
-// peakRuns of a few milliseconds each are measured.
-const peakRuns = 8
+// peakRuns of some 50 milliseconds each are measured: long enough that no burst of a faster clock counts.
+const peakRuns = 5
 
 // bandwidthBytes is more than caches hold.
 const bandwidthBytes = 512 << 20

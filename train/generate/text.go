@@ -47,7 +47,7 @@ type Request struct {
 	Done    func() error // called when the text has ended; may be nil
 }
 
-// WriteTexts is WriteText for several texts, which arise up to eight at once: one pass over the weights gives each
+// WriteTexts is WriteText for several texts, which arise AtOnce at a time, up to eight: one pass over the weights gives each
 // of them its next token. Every text is the one that WriteText writes. The results are those of the requests; with
 // an error they tell what was written until then.
 func (m *Model) WriteTexts(ctx context.Context, requests []Request) ([]Result, error) {
@@ -63,7 +63,7 @@ func (m *Model) WriteTexts(ctx context.Context, requests []Request) ([]Result, e
 		}
 		prompts[i] = ids
 	}
-	size := m.atOnce()
+	size := m.AtOnce()
 	for from := 0; from < len(requests); from += size {
 		to := min(len(requests), from+size)
 		if err := m.writeTogether(ctx, requests[from:to], prompts[from:to], results[from:to]); err != nil {
@@ -73,8 +73,8 @@ func (m *Model) WriteTexts(ctx context.Context, requests []Request) ([]Result, e
 	return results, nil
 }
 
-// atOnce returns how many texts are written at once: as many as share a run, or whose caches take a gibibyte.
-func (m *Model) atOnce() int {
+// AtOnce returns how many texts WriteTexts writes at once: as many as share a run, or whose caches take a gibibyte.
+func (m *Model) AtOnce() int {
 	const memory = 1 << 30
 	return int(max(1, min(together, memory/m.GPT.Config.CacheBytes(1))))
 }

@@ -48,8 +48,8 @@ func TestWriteTexts(t *testing.T) {
 			t.Errorf("the end of text %d was told %d times", i, n)
 		}
 	}
-	if m.atOnce() != 8 || slices.Max(done[:8]) != 7 {
-		t.Errorf("%d texts at once, ended in the order %v; want the first 8 before the others", m.atOnce(), done)
+	if m.AtOnce() != 8 || slices.Max(done[:8]) != 7 {
+		t.Errorf("%d texts at once, ended in the order %v; want the first 8 before the others", m.AtOnce(), done)
 	}
 	if none, err := m.WriteTexts(context.Background(), nil); len(none) != 0 || err != nil {
 		t.Errorf("no requests: %v, %v", none, err)
@@ -95,7 +95,7 @@ func TestAtOnce(t *testing.T) {
 		{48, 8192, 8192, 1},
 	} {
 		gpt.Config.Layers, gpt.Config.Width, gpt.Config.Context = c.layers, c.width, c.context
-		if got := (&Model{GPT: &gpt}).atOnce(); got != c.want {
+		if got := (&Model{GPT: &gpt}).AtOnce(); got != c.want {
 			t.Errorf("%+v: %d texts at once", c, got)
 		}
 	}

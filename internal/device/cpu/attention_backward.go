@@ -17,6 +17,7 @@ type fusedGrad struct {
 	size            int   // queries of a tile
 	bounds          []int // keys of part p: bounds[p] to bounds[p+1]-1
 	partial         []float32
+	whole           bool // all keys that a query sees are in one block
 
 	// In the scratch memory of a worker; cols are a tile's columns:
 	keysT, valuesT region // packed (block/cols, D, cols) and (block/cols, Dv, cols)
@@ -29,8 +30,8 @@ type fusedGrad struct {
 
 const (
 	gradQueries = 128 // queries of a tile, or little more
-	gradTasks   = 8   // number of heads below which the keys are divided
-	gradKeys    = 128 // least keys of a part
+	gradTasks   = 16  // number of heads below which the keys are divided
+	gradKeys    = 256 // least keys of a part
 )
 
 func (f *fused) backward(dy, dq, dk, dv headed[float32]) device.Launch {
@@ -70,6 +71,7 @@ func (g *fusedGrad) divide() {
 		g.bounds = append(g.bounds, int(at*float64(g.seen))/g.set.TileCols*g.set.TileCols)
 	}
 	g.bounds = append(g.bounds, g.seen)
+	g.whole = parts == 1 && g.seen <= g.block
 }
 
 // part computes the gradients of a part of the keys and values of one head, and what they add to those of the
@@ -105,17 +107,19 @@ func (g *fusedGrad) partOf(bh, part int) matrix[float32] {
 // if they are the first.
 func (g *fusedGrad) keyBlock(scratch []float32, dq matrix[float32], b, h, j, n int, first bool) {
 	k, v := g.k.at(b, h).from(j), g.v.at(b, h).from(j)
-	g.packColumns(g.keysT.of(scratch), k, n, &g.scale)
-	g.packColumns(g.valuesT.of(scratch), v, n, &g.scale)
+	g.packColumns(g.keysT.of(scratch), k, n)
+	g.packColumns(g.valuesT.of(scratch), v, n)
+	exact := false
 	if dq.data != nil {
 		g.packRows(g.keys.of(scratch), k, n)
+		exact = g.Causal && !g.finite(g.keys.of(scratch)[:g.packed(n, g.d)], g.delta.of(scratch))
 	}
 	for i := g.seenFrom(j); i < g.tq; i += g.size {
 		rows := min(g.size, g.tq-i)
 		g.weigh(scratch, b, h, i, rows, j, n)
 		g.addKeys(scratch, b, h, i, rows, j, n)
 		if dq.data != nil {
-			g.addQueries(scratch, dq, i, rows, j, n, first)
+			g.addQueries(scratch, dq, i, rows, j, n, first, exact)
 		}
 	}
 }
@@ -134,12 +138,9 @@ func (g *fusedGrad) weigh(scratch []float32, b, h, i, rows, j, n int) {
 	q, dy := g.q.at(b, h).from(i), g.dy.at(b, h).from(i)
 	w, ds, row := g.weights.of(scratch), g.dws.of(scratch), g.scoreRow()
 	delta := g.delta.of(scratch)
-	if g.seen > g.block {
+	if !g.whole {
 		y := g.y.at(b, h)
 		g.set.DotStrips(&delta[0], &y.data[i*y.row], 4*y.row, &dy.data[0], 4*dy.row, rows, g.dv)
-		for r := range delta[:rows] {
-			delta[r] *= g.scale
-		}
 	}
 	for r := 0; r < rows; r += g.set.TileRows {
 		m := min(g.set.TileRows, rows-r)
@@ -147,13 +148,13 @@ func (g *fusedGrad) weigh(scratch []float32, b, h, i, rows, j, n int) {
 		s, dw := w[r*row:], ds[r*row:]
 		g.product(m, k, g.d, &q.data[r*q.row], q.row, 1, g.keysT.of(scratch), g.d*g.set.TileCols, &s[0], row, false)
 		g.product(m, k, g.dv, &dy.data[r*dy.row], dy.row, 1, g.valuesT.of(scratch), g.dv*g.set.TileCols, &dw[0], row, false)
-		g.maskStrip(s, b, h, i+r, m, j, k)
+		scale := g.maskStrip(s, b, h, i+r, m, j, k)
 		f := g.factors.of(scratch)
 		if g.keep != nil {
 			g.factorStrip(f, b, h, i+r, m, j, k)
 			g.set.MultiplyStrip(&dw[0], 4*row, &f[0], 4*row, m, k)
 		}
-		g.grad(s, dw, i+r, m, j, n, &g.stats[((b*g.h+h)*g.tq+i+r)*2], &delta[r])
+		g.grad(s, dw, i+r, m, j, n, scale, &g.stats[((b*g.h+h)*g.tq+i+r)*2], &delta[r])
 		g.stopStrip(dw, b, h, i+r, m, j, k)
 		if g.keep != nil {
 			g.set.MultiplyStrip(&s[0], 4*row, &f[0], 4*row, m, k)
@@ -162,64 +163,87 @@ func (g *fusedGrad) weigh(scratch []float32, b, h, i, rows, j, n int) {
 }
 
 // grad turns the scores of a strip into weights and their gradients dw into those of the scores.
-func (g *fusedGrad) grad(s, dw []float32, i, rows, j, n int, stats, delta *float32) {
+func (g *fusedGrad) grad(s, dw []float32, i, rows, j, n int, scale float32, stats, delta *float32) {
 	slope := g.slope(i, rows, j, n)
 	if slope > 0 {
-		g.gradRows(s, dw, slope, i+1-j, g.reach(i+rows, j, n), -4, stats, delta)
+		g.gradRows(s, dw, slope, i+1-j, g.reach(i+rows, j, n), -4, scale, stats, delta)
 	}
 	if slope < rows {
 		at := slope * g.scoreRow()
-		g.gradRows(s[at:], dw[at:], rows-slope, n, n, 0, step(stats, 2*slope), step(delta, slope))
+		g.gradRows(s[at:], dw[at:], rows-slope, n, n, 0, scale, step(stats, 2*slope), step(delta, slope))
 	}
 }
 
-func (g *fusedGrad) gradRows(s, dw []float32, rows, count, wide, back int, stats, delta *float32) {
+func (g *fusedGrad) gradRows(s, dw []float32, rows, count, wide, back int, scale float32, stats, delta *float32) {
 	row := 4 * g.scoreRow()
 	n, tail, edge := simd.Edge(count, wide)
-	if g.seen > g.block {
-		g.set.ScoreGrad(&s[0], row, rows, n, tail, edge, back, &dw[0], stats, delta)
+	if !g.whole {
+		g.set.ScoreGrad(&s[0], row, rows, n, tail, edge, back, scale, g.scale, &dw[0], stats, delta)
 		return
 	}
-	g.set.Deltas(&s[0], row, rows, n, tail, edge, back, &dw[0], stats, delta)
-	g.set.WeightGrad(&s[0], row, rows, n, tail, edge, back, &dw[0], delta)
+	g.set.Deltas(&s[0], row, rows, n, tail, edge, back, scale, &dw[0], stats, delta)
+	g.set.WeightGrad(&s[0], row, rows, n, tail, edge, back, g.scale, &dw[0], delta)
 }
 
 // addKeys adds to the gradients of the keys and values j to j+n-1 what the queries i to i+rows-1 cause. Where
 // they are the first to see a key they set them.
 func (g *fusedGrad) addKeys(scratch []float32, b, h, i, rows, j, n int) {
-	w, ds, row := g.weights.of(scratch), g.dws.of(scratch), g.scoreRow()
-	qs, dys := g.qs.of(scratch), g.dys.of(scratch)
+	qs, dys := g.qs.of(scratch)[:g.packed(rows, g.d)], g.dys.of(scratch)[:g.packed(rows, g.dv)]
+	g.packRows(qs, g.q.at(b, h).from(i), rows)
+	g.packRows(dys, g.dy.at(b, h).from(i), rows)
+	square := g.delta.of(scratch)
+	exact := g.Causal && i < j+n && !(g.finite(qs, square) && g.finite(dys, square))
 	if g.dk.data != nil {
-		g.packRows(qs, g.q.at(b, h).from(i), rows)
+		g.addKeyRows(g.dk.at(b, h), g.dws.of(scratch), qs, i, rows, j, n, exact)
 	}
 	if g.dvs.data != nil {
-		g.packRows(dys, g.dy.at(b, h).from(i), rows)
+		g.addKeyRows(g.dvs.at(b, h), g.weights.of(scratch), dys, i, rows, j, n, exact)
 	}
-	dk, dv := g.dk.at(b, h), g.dvs.at(b, h)
-	cols := g.set.TileCols
-	for c := 0; c < n; c += g.set.TileRows {
-		m := min(g.set.TileRows, n-c)
-		from := max(0, g.seenFrom(j+c)-i) // the first query that sees key j+c
+}
+
+// addKeyRows adds to rows j to j+n-1 of sum the products of the transposed scores s and the packed rows x. With
+// exact no weight is multiplied with a query that does not see the key.
+func (g *fusedGrad) addKeyRows(sum matrix[float32], s, x []float32, i, rows, j, n int, exact bool) {
+	row, cols := g.scoreRow(), g.set.TileCols
+	strip := g.set.TileRows
+	for at := 0; at < n; at += strip {
+		m := min(strip, n-at)
+		from := max(0, g.seenFrom(j+at)-i) // the first query that sees key j+at
 		if from >= rows {
 			return
 		}
-		add := i > g.seenFrom(j+c)
-		if g.dvs.data != nil {
-			g.product(m, g.dv, rows-from, &w[from*row+c], 1, row, dys[from*cols:], rows*cols, &dv.data[(j+c)*dv.row], dv.row, add)
+		add := i > g.seenFrom(j+at)
+		if !exact {
+			g.product(m, sum.width, rows-from, &s[from*row+at], 1, row, x[from*cols:], rows*cols, &sum.data[(j+at)*sum.row], sum.row, add)
+			continue
 		}
-		if g.dk.data != nil {
-			g.product(m, g.d, rows-from, &ds[from*row+c], 1, row, qs[from*cols:], rows*cols, &dk.data[(j+c)*dk.row], dk.row, add)
+		for c := at; c < at+m; c++ {
+			switch from := max(0, g.seenFrom(j+c)-i); {
+			case from < rows:
+				g.product(1, sum.width, rows-from, &s[from*row+c], 1, row, x[from*cols:], rows*cols, &sum.data[(j+c)*sum.row], sum.row, add)
+			case !add:
+				sum.clear(j + c)
+			}
 		}
 	}
 }
 
-// addQueries adds to the gradients of the queries i to i+rows-1 what the keys j to j+n-1 cause.
-func (g *fusedGrad) addQueries(scratch []float32, dq matrix[float32], i, rows, j, n int, first bool) {
+// addQueries adds to the gradients of the queries i to i+rows-1 what the keys j to j+n-1 cause. With exact no
+// weight of 0 is multiplied with a key of the future.
+func (g *fusedGrad) addQueries(scratch []float32, dq matrix[float32], i, rows, j, n int, first, exact bool) {
 	ds, row, cols := g.dws.of(scratch), g.scoreRow(), g.set.TileCols
-	for r := 0; r < rows; r += g.set.TileRows {
-		m := min(g.set.TileRows, rows-r)
-		k := g.reach(i+r+m, j, n)
-		g.product(m, g.d, k, &ds[r*row], row, 1, g.keys.of(scratch), n*cols, &dq.data[(i+r)*dq.row], dq.row, !first)
+	strip := g.set.TileRows
+	if exact {
+		strip = 1
+	}
+	for r := 0; r < rows; r += strip {
+		m := min(strip, rows-r)
+		switch k := g.reach(i+r+m, j, n); {
+		case k > 0:
+			g.product(m, g.d, k, &ds[r*row], row, 1, g.keys.of(scratch), n*cols, &dq.data[(i+r)*dq.row], dq.row, !first)
+		case first:
+			dq.clear(i + r)
+		}
 	}
 }
 
@@ -230,9 +254,9 @@ func (g *fusedGrad) fold(chunk, _ int) {
 	from, to := chunkRange(chunk%tiles, gradQueries, g.tq)
 	sum := g.dq.at(bh/g.h, bh%g.h)
 	for p := 1; p < len(g.bounds)-1; p++ {
-		more := g.partOf(bh, p)
-		for i := max(from, g.seenFrom(g.bounds[p])); i < to; i++ {
-			addVectors(sum.at(i), sum.at(i), more.at(i))
+		more, i := g.partOf(bh, p), max(from, g.seenFrom(g.bounds[p]))
+		if i < to {
+			g.set.AddStrip(&sum.data[i*sum.row], 4*sum.row, &more.data[i*more.row], 4*more.row, to-i, g.d)
 		}
 	}
 }

@@ -14,18 +14,27 @@ type fusedForward struct {
 	size int // queries of a tile
 
 	// In the scratch memory of a worker:
-	keys, values region // packed (block/cols, D, cols), times scale, and (Dv/cols, block, cols), where cols is a tile's
+	keys, values region // packed (block/cols, D, cols) and (Dv/cols, block, cols), where cols is a tile's
 	scores       region // (rows of a tile, scoreRow)
 	factors      region // of dropout, like scores
 	state        region // (size, 2): maximum, sum
 	change       region // (rows of a tile)
 }
 
-// forwardQueries is the most queries of a tile: so many share the packed keys and values.
-const forwardQueries = 256
+// A tile has forwardQueries at most, so many that packing the keys does not count, but less where there would be
+// fewer than forwardTiles.
+const (
+	forwardQueries = 512
+	forwardTiles   = 16
+	forwardMin     = 64
+)
 
 func (f *fused) forward() device.Launch {
-	g := &fusedForward{fused: f, size: evenly(f.tq, forwardQueries, 1)}
+	size := forwardQueries
+	for size > forwardMin && f.b*f.h*chunksOf(f.tq, size) < forwardTiles {
+		size /= 2
+	}
+	g := &fusedForward{fused: f, size: evenly(f.tq, size, 1)}
 	rows := f.set.TileRows
 	var l layout
 	g.keys = l.take(f.block * f.d)
@@ -53,14 +62,13 @@ func (g *fusedForward) tile(chunk, worker int) {
 	seen := g.visible(to - 1)
 	for j := 0; j < seen; j += g.block {
 		n := min(g.block, seen-j)
-		g.packColumns(keys, k.from(j), n, &g.scale)
+		g.packColumns(keys, k.from(j), n)
 		g.packRows(values, v.from(j), n)
 		exact := g.Causal && j+n > from && !g.finite(values[:g.packed(n, g.dv)], g.scores.of(scratch))
 		for i := from; i < to; i += g.set.TileRows {
 			g.strip(scratch, b, h, i, min(g.set.TileRows, to-i), j, n, state[2*(i-from):], exact)
 		}
 	}
-	g.finish(state, b, h, from, to)
 }
 
 // strip takes the keys j to j+n-1 into account for the queries i to i+rows-1. With exact no weight of 0 is
@@ -73,16 +81,24 @@ func (g *fusedForward) strip(scratch []float32, b, h, i, rows, j, n int, state [
 	s, row := g.scores.of(scratch), g.scoreRow()
 	q, y := g.q.at(b, h), g.y.at(b, h)
 	g.product(rows, k, g.d, &q.data[i*q.row], q.row, 1, g.keys.of(scratch), g.d*g.set.TileCols, &s[0], row, false)
-	g.maskStrip(s, b, h, i, rows, j, k)
+	scale := g.maskStrip(s, b, h, i, rows, j, k)
 	change := g.change.of(scratch)
-	g.weigh(s, i, rows, j, k, state, change)
-	if y.data == nil {
-		return
+	g.weigh(s, i, rows, j, k, scale, state, change)
+	if y.data != nil {
+		if j > 0 {
+			yi := &y.data[i*y.row]
+			g.set.ScaleStrip(yi, 4*y.row, yi, 4*y.row, rows, g.dv, &change[0], 4)
+		}
+		g.addValues(scratch, b, h, i, rows, j, n, k, exact)
 	}
-	yi := &y.data[i*y.row]
-	if j > 0 {
-		g.set.ScaleStrip(yi, 4*y.row, yi, 4*y.row, rows, g.dv, &change[0], 4)
+	if g.visible(i+rows-1) <= j+n {
+		g.finish(state[:2*rows], b, h, i)
 	}
+}
+
+// addValues adds the values of the first k of the keys j to j+n-1 to y of a strip, by its weights after dropout.
+func (g *fusedForward) addValues(scratch []float32, b, h, i, rows, j, n, k int, exact bool) {
+	s, row, y := g.scores.of(scratch), g.scoreRow(), g.y.at(b, h)
 	if g.keep != nil {
 		f := g.factors.of(scratch)
 		g.factorStrip(f, b, h, i, rows, j, k)
@@ -90,54 +106,54 @@ func (g *fusedForward) strip(scratch []float32, b, h, i, rows, j, n int, state [
 	}
 	values, panel := g.values.of(scratch), n*g.set.TileCols
 	if !exact {
-		g.product(rows, g.dv, k, &s[0], row, 1, values, panel, yi, y.row, j > 0)
+		g.product(rows, g.dv, k, &s[0], row, 1, values, panel, &y.data[i*y.row], y.row, j > 0)
 		return
 	}
 	for r := range rows {
 		if k := g.reach(i+r+1, j, n); k > 0 {
-			g.product(1, g.dv, k, &s[r*row], row, 1, values, panel, step(yi, r*y.row), y.row, j > 0)
+			g.product(1, g.dv, k, &s[r*row], row, 1, values, panel, &y.data[(i+r)*y.row], y.row, j > 0)
 		}
 	}
 }
 
 // weigh turns the scores of a strip into weights and updates the state of its queries.
-func (g *fusedForward) weigh(s []float32, i, rows, j, n int, state, change []float32) {
+func (g *fusedForward) weigh(s []float32, i, rows, j, n int, scale float32, state, change []float32) {
 	slope := g.slope(i, rows, j, n)
 	if slope > 0 {
-		g.weighRows(s, slope, i+1-j, n, -4, state, change, j == 0)
+		g.weighRows(s, slope, i+1-j, n, -4, scale, state, change, j == 0)
 	}
 	if slope < rows {
-		g.weighRows(s[slope*g.scoreRow():], rows-slope, n, n, 0, state[2*slope:], change[slope:], j == 0)
+		g.weighRows(s[slope*g.scoreRow():], rows-slope, n, n, 0, scale, state[2*slope:], change[slope:], j == 0)
 	}
 }
 
-func (g *fusedForward) weighRows(s []float32, rows, count, wide, back int, state, change []float32, first bool) {
+func (g *fusedForward) weighRows(s []float32, rows, count, wide, back int, scale float32, state, change []float32, first bool) {
 	row := 4 * g.scoreRow()
 	n, tail, edge := simd.Edge(count, wide)
 	if first {
-		g.set.FirstTops(&s[0], row, rows, n, tail, edge, back, &state[0])
+		g.set.FirstTops(&s[0], row, rows, n, tail, edge, back, scale, &state[0])
 	} else {
-		g.set.Tops(&s[0], row, rows, n, tail, edge, back, &state[0], &change[0])
+		g.set.Tops(&s[0], row, rows, n, tail, edge, back, scale, &state[0], &change[0])
 	}
-	g.set.Weights(&s[0], row, rows, n, tail, edge, back, &state[0])
+	g.set.Weights(&s[0], row, rows, n, tail, edge, back, scale, &state[0])
 }
 
-// finish turns the state of the queries from to to-1 into stats, and divides y by the sums.
-func (g *fusedForward) finish(state []float32, b, h, from, to int) {
-	for i := 0; i < len(state); i += 2 {
-		top, sum := state[i], state[i+1]
+// finish turns the state of the queries from i on into stats, and divides y by the sums.
+func (g *fusedForward) finish(state []float32, b, h, i int) {
+	for r := 0; r < len(state); r += 2 {
+		top, sum := state[r], state[r+1]
 		if sum != 0 {
-			state[i+1] = 1 / sum
+			state[r+1] = 1 / sum
 		}
 		if math.IsInf(float64(top), -1) {
-			state[i] = 0
+			state[r] = 0
 		}
 	}
 	if g.stats != nil {
-		copy(g.stats[((b*g.h+h)*g.tq+from)*2:], state)
+		copy(g.stats[((b*g.h+h)*g.tq+i)*2:], state)
 	}
 	if y := g.y.at(b, h); y.data != nil {
-		at := &y.data[from*y.row]
-		g.set.ScaleStrip(at, 4*y.row, at, 4*y.row, to-from, g.dv, &state[1], 8)
+		at := &y.data[i*y.row]
+		g.set.ScaleStrip(at, 4*y.row, at, 4*y.row, len(state)/2, g.dv, &state[1], 8)
 	}
 }

@@ -17,14 +17,12 @@ func (f *fused) packRows(to []float32, x matrix[float32], n int) {
 	}
 }
 
-// packColumns packs the transpose of n rows of x times factor: element (i, c) of x lies in panel i/cols at
-// [c][i%cols].
-func (f *fused) packColumns(to []float32, x matrix[float32], n int, factor *float32) {
+// packColumns packs the transpose of n rows of x: element (i, c) of x lies in panel i/cols at [c][i%cols].
+func (f *fused) packColumns(to []float32, x matrix[float32], n int) {
 	cols := f.set.TileCols
 	for i := 0; i < n; i += cols {
 		f.set.PackColumns(x.width, &x.data[i*x.row], 4*x.row, min(cols, n-i), &to[i*x.width], 4*cols)
 	}
-	f.set.ScaleStrip(&to[0], 0, &to[0], 0, 1, roundUp(n, cols)*x.width, factor, 0)
 }
 
 // finite tells whether no element of x is NaN or infinite, nor so large that it might as well be.
@@ -33,18 +31,23 @@ func (f *fused) finite(x, square []float32) bool {
 	return square[0] <= math.MaxFloat32
 }
 
-// maskStrip masks the scores s of the queries i to i+rows-1 and the keys j to j+k-1.
-func (f *fused) maskStrip(s []float32, b, h, i, rows, j, k int) {
-	m := f.mask
-	at := b*m.batch + h*m.head + i*m.row + j
-	switch {
-	case m.add != nil:
-		f.set.AddStrip(&s[0], 4*f.scoreRow(), &m.add[at], 4*m.row, rows, k)
-	case m.hidden != nil:
-		for r := range rows {
-			setHidden(s[r*f.scoreRow():], m.hidden[at+r*m.row:][:k], device.HiddenScore)
-		}
+// maskStrip masks the scores s of the queries i to i+rows-1 and the keys j to j+k-1. It returns by what the scores
+// are still to be multiplied.
+func (f *fused) maskStrip(s []float32, b, h, i, rows, j, k int) float32 {
+	m, row := f.mask, f.scoreRow()
+	if m.add == nil && m.hidden == nil {
+		return f.scale
 	}
+	f.set.ScaleStrip(&s[0], 4*row, &s[0], 4*row, rows, k, &f.scale, 0)
+	at := b*m.batch + h*m.head + i*m.row + j
+	if m.add != nil {
+		f.set.AddStrip(&s[0], 4*row, &m.add[at], 4*m.row, rows, k)
+		return 1
+	}
+	for r := range rows {
+		setHidden(s[r*row:], m.hidden[at+r*m.row:][:k], device.HiddenScore)
+	}
+	return 1
 }
 
 // stopStrip clears those gradients of scores that belong to hidden keys.

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"tinylm/internal/device"
+	"tinylm/internal/device/cpu/simd"
 )
 
 // attended holds the results of an attention and its gradient.
@@ -215,6 +216,58 @@ func testAttentionSeesNoFuture[F float](t *testing.T) {
 		}
 		wantSame(t, run()[:token*h*d], before[:token*h*d])
 	}
+}
+
+// TestAttentionGradSeesNoFuture: a NaN in a key or value of the future reaches no gradient of a query before it, and
+// one in a query, or what comes back to it, no gradient of a key behind it.
+func TestAttentionGradSeesNoFuture(t *testing.T) {
+	const n, d = 40, 5
+	everySet(t, func(t *testing.T, set *simd.Set) {
+		for bad := range n {
+			for which, name := range []string{"q", "k", "v", "dy"} {
+				in := make([]device.Buffer, 4)
+				for i := range in {
+					x := make([]float32, n*d)
+					for j := range x {
+						x[j] = float32(math.Sin(float64(i + j*j)))
+					}
+					if i == which {
+						x[bad*d] = float32(math.NaN())
+						x[bad*d+1] = float32(math.Inf(1))
+					}
+					in[i] = device.Of(x, 1, 1, n, d)
+				}
+				y, stats := nan[float32](1, 1, n, d), nan[float32](1, 1, n, 2)
+				k := device.Attention{Causal: true}
+				dev := NewWith(1, set)
+				run := func(k device.Kernel, out, in []device.Buffer) []device.Buffer {
+					l, err := dev.Prepare(k, out, in)
+					if err != nil {
+						t.Fatal(err)
+					}
+					if err := l(); err != nil {
+						t.Fatal(err)
+					}
+					return out
+				}
+				run(k, []device.Buffer{y, stats}, in[:3])
+				grads := run(device.AttentionGrad(k), []device.Buffer{nan[float32](1, 1, n, d), nan[float32](1, 1, n, d), nan[float32](1, 1, n, d)},
+					[]device.Buffer{in[0], in[1], in[2], y, stats, in[3]})
+				from, to := 0, bad // clean rows of dq, by a bad key or value
+				clean := grads[:1]
+				if name == "q" || name == "dy" {
+					from, to, clean = bad+1, n, grads[1:]
+				}
+				for g, b := range clean {
+					for i, v := range device.Slice[float32](b)[from*d : to*d] {
+						if math.IsNaN(float64(v)) {
+							t.Fatalf("%s row %d is bad: gradient %d, row %d is NaN", name, bad, g, from+i/d)
+						}
+					}
+				}
+			}
+		}
+	})
 }
 
 func TestAttentionErrors(t *testing.T) {

@@ -1,5 +1,6 @@
-// Package cpu is the device that every machine has: kernels in plain Go over Go memory, spread over the
-// cores by one pool of workers. Results do not depend on the number of workers.
+// Package cpu is the device that every machine has: kernels over Go memory, for float32 the vector kernels of
+// package simd where the processor has them, else plain Go, spread over the cores by one pool of workers. Results
+// do not depend on the number of workers.
 package cpu
 
 import (

@@ -99,7 +99,7 @@ func TestFactorsFromAnywhere(t *testing.T) {
 				wantSame(t, part, want)
 				kept, added := make([]float32, length), make([]float32, length)
 				for i, f := range want {
-					kept[i] = x[first+i] * f
+					kept[i] = float32(x[first+i] * f)
 					added[i] = kept[i] + residual[first+i]
 				}
 				keep.apply(part, x[first:][:length], nil, sample, first)

@@ -42,19 +42,26 @@ func newVectorGemm(d *Device, g *gemm[float32], kernels simd.Products) *vectorGe
 	}
 	v.terms = roundUp(chunksOf(v.k, chunksOf(v.k, terms)), 16)
 	v.columns = roundUp(chunksOf(v.n, chunksOf(v.n, vectorColumns)), v.TileCols)
-	if v.b.row == 1 && v.inputB == nil && direct(v.k, v.n) {
+	if v.b.row == 1 && v.inputB == nil && direct(v.k, v.n, v.m) {
 		v.packFrom = v.n - v.n%v.TileCols // tiles read whole panels only
 	}
-	v.packA = v.inputA != nil || v.a.row == 1 && !direct(v.k, v.m)
+	v.packA = v.inputA != nil || v.a.row == 1 && !direct(v.k, v.m, v.n)
 	return v
 }
 
-// direct tells whether tiles can read from a matrix of the given rows and columns, a few columns of many
-// rows at a time: it fits the second cache, and its rows do not fall onto the same lines of the first.
-func direct(rows, columns int) bool {
+// direct tells whether tiles are to read a matrix of the given rows and columns where it lies, a few columns
+// of many rows at a time, for so many columns or rows of C. They do so well when it fits the second cache, and
+// badly when its rows fall onto the same lines of the first; packing is no better where it serves few.
+func direct(rows, columns, uses int) bool {
 	const fit = 2 << 20 / 4
 	const page = 4096 / 4
-	return rows*columns <= fit && columns%page != 0
+	switch {
+	case columns%page == 0:
+		return uses <= 32
+	case rows*columns <= fit:
+		return true
+	}
+	return uses <= 256 && columns%(page/2) != 0
 }
 
 // launch plans the product and returns the Launch that computes it.

@@ -8,10 +8,10 @@ import (
 
 // launch plans g and returns the Launch that computes it.
 func (g *gemm[F]) launch(d *Device) device.Launch {
-	if set := vectors[F](d); set != nil && g.k > 0 {
+	if set := vectors[F](d); set != nil && g.count*g.m*g.n*g.k > 0 {
 		g := any(g).(*gemm[float32])
-		if g.count == 1 && g.m <= fewRows && g.a.row != 1 {
-			return launchFew(d, g, set.Products)
+		if g.count == 1 && g.m <= fewRows && g.a.row != 1 && g.b.row != 1 {
+			return newDotGemm(d, g, set.Products).launch()
 		}
 		return newVectorGemm(d, g, set.Products).launch()
 	}

@@ -119,7 +119,7 @@ func (k *keeper[F]) apply(y, x, residual []F, sample, first int) {
 		part := f[:min(n, len(f))]
 		k.words(part, sample, first)
 		for i, f := range part {
-			y[i] = x[i] * f
+			y[i] = F(x[i] * f)
 			if residual != nil {
 				y[i] += residual[i]
 			}

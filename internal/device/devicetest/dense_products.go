@@ -36,11 +36,16 @@ func swapIf(swap bool, a, b int) (int, int) {
 	return a, b
 }
 
-// sizes are M, N and K of products: single elements and rows, sizes around the edges of tiles and of
+// sizes are M, N and K of products: nothing, single elements and rows, sizes around the edges of tiles and of
 // blocks, and one that no small number divides.
 var sizes = [][3]int{
-	{1, 1, 1}, {1, 7, 3}, {5, 1, 4}, {3, 5, 1}, {2, 4, 2}, {4, 8, 16}, {17, 65, 13}, {33, 31, 66},
-	{1, 65, 129}, {130, 67, 30}, {70, 132, 257}, {9, 6, 700}, {2, 63, 64}, {4, 130, 66}, {101, 65, 1030},
+	{0, 4, 3}, {4, 0, 3}, {4, 3, 0}, {1, 1, 1}, {1, 7, 3}, {5, 1, 4}, {3, 5, 1}, {2, 4, 2}, {4, 8, 16}, {17, 65, 13}, {33, 31, 66},
+	{1, 65, 129}, {130, 67, 30}, {70, 132, 257}, {9, 6, 700}, {2, 63, 64}, {4, 130, 66},
+}
+
+// large are sizes with a dimension of more than one block, or of a whole page.
+var large = [][3]int{
+	{700, 17, 9}, {5, 790, 9}, {9, 33, 1030}, {33, 1024, 5}, {1024, 33, 5}, {5, 33, 1024}, {5, 1024, 33},
 }
 
 func matMulCases() []Case {
@@ -66,12 +71,14 @@ func matMulCases() []Case {
 	}
 	for _, transA := range []bool{false, true} {
 		for _, transB := range []bool{false, true} {
-			for _, s := range sizes {
+			for _, s := range slices.Concat(sizes, large) {
 				add(nil, s[0], s[1], s[2], transA, transB)
 			}
 			add([]int{3}, 5, 7, 6, transA, transB)
 			add([]int{2, 3}, 16, 16, 8, transA, transB)
 			add([]int{40, 1}, 3, 2, 5, transA, transB)
+			add([]int{2}, 9, 850, 7, transA, transB)
+			add([]int{3}, 115, 5, 530, transA, transB)
 		}
 	}
 	return cases
@@ -96,6 +103,11 @@ func linearCases() []Case {
 	for _, trans := range []bool{false, true} {
 		for i, s := range sizes {
 			cases = append(cases, linearCase(s, forms[0], trans), linearCase(s, forms[1+i%(len(forms)-1)], trans))
+		}
+		for _, s := range large {
+			for _, form := range []device.Linear{{}, {Input: device.GELUTanh}, forms[4]} {
+				cases = append(cases, linearCase(s, form, trans))
+			}
 		}
 		for _, form := range forms {
 			cases = append(cases, linearCase([3]int{3, 33, 70}, form, trans), linearCase([3]int{35, 66, 67}, form, trans))
@@ -176,6 +188,10 @@ func weightGradCases() []Case {
 	for _, trans := range []bool{false, true} {
 		for i, s := range sizes {
 			cases = append(cases, weightGradCase(s, forms[0], trans), weightGradCase(s, forms[1+i%(len(forms)-1)], trans))
+		}
+		for _, s := range large {
+			cases = append(cases, weightGradCase(s, forms[0], trans),
+				weightGradCase(s, device.LinearWeightGrad{Add: true, Input: device.GELUTanh}, trans))
 		}
 		for _, form := range forms {
 			cases = append(cases, weightGradCase([3]int{70, 33, 66}, form, trans))

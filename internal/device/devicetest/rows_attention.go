@@ -35,6 +35,34 @@ func attentionCases() []Case {
 			cases = append(cases, attentionCase(k, s, maskShapes(k, s)[0], seed)...)
 		}
 	}
+	return append(cases, attentionTileCases()...)
+}
+
+// attentionTileCases have sizes about those of tiles: of queries, of keys, of columns; and several of each.
+func attentionTileCases() []Case {
+	kinds := []device.Attention{
+		{Causal: true}, {}, {Causal: true, Mask: device.BoolMask, P: 0.2, Site: 9}, {Mask: device.AdditiveMask, P: 0.5}, {Causal: true, Mask: device.AdditiveMask},
+	}
+	seed := uint64(2000)
+	var cases []Case
+	for i, s := range []attentionShape{
+		{1, 2, 127, 127, 8, 8}, {1, 1, 128, 128, 33, 32}, {1, 1, 129, 129, 32, 64}, {1, 1, 70, 67, 64, 80}, {2, 1, 63, 200, 80, 33},
+		{1, 1, 200, 90, 16, 15}, {1, 1, 30, 140, 256, 70}, {1, 1, 270, 270, 9, 8}, {1, 1, 1, 270, 64, 64},
+		{1, 2, 256, 256, 17, 17}, {1, 1, 255, 256, 16, 16}, {1, 1, 257, 256, 16, 33},
+	} {
+		for _, k := range []device.Attention{kinds[i%len(kinds)], kinds[(i+2)%len(kinds)]} {
+			seed++
+			cases = append(cases, attentionCase(k, s, maskShapes(k, s)[0], seed)...)
+			if s.tq == s.tk && s.d == s.dv {
+				k.Packed, k.Heads = true, s.h
+				cases = append(cases, attentionCase(k, s, maskShapes(k, s)[0], seed)...)
+			}
+		}
+	}
+	for _, s := range []attentionShape{{2, 3, 64, 64, 32, 32}, {1, 2, 129, 129, 64, 64}, {1, 1, 257, 257, 8, 8}, {1, 1, 530, 530, 2, 2}} {
+		seed++
+		cases = append(cases, attentionCase(device.Attention{Packed: true, Heads: s.h, Causal: true, P: 0.1}, s, nil, seed)...)
+	}
 	return cases
 }
 

@@ -25,7 +25,7 @@ const results = "docs/results.md"
 func main() {
 	log.SetFlags(0)
 	log.SetPrefix("bench-peers: ")
-	rounds := flag.Int("rounds", 5, "times that everything is measured")
+	rounds := flag.Int("rounds", 3, "times that everything is measured")
 	names := flag.String("cases", "S,M,M-dropout,L", "what is measured")
 	threads := flag.Int("threads", 2, "of each program")
 	write := flag.Bool("write", true, "write the table into "+results+" too")

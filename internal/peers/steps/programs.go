@@ -19,9 +19,9 @@ type benchCase struct {
 
 var cases = []benchCase{
 	{"S", "S", "0", 100},
-	{"M", "M", "0", 10},
-	{"M-dropout", "M", "0.2", 10},
-	{"L", "L", "0", 5},
+	{"M", "M", "0", 6},
+	{"M-dropout", "M", "0.2", 6},
+	{"L", "L", "0", 4},
 }
 
 // choose returns the cases of names parted by commas.

@@ -10,7 +10,7 @@ type Tile func(k int, a *float32, row, col int, b *float32, ldb, cols int, c *fl
 
 // Products is the kernels of matrix products.
 type Products struct {
-	TileRows, TileCols int    // of the largest tile
+	TileRows, TileCols int    // of the largest tile; TileCols is at least twice TileRows
 	Tiles              []Tile // by rows, from 1; Tiles[0] is nil
 
 	// PackRows copies the k rows at src, cols floats each, from 1 to TileCols, and ld bytes apart, to rows ldd

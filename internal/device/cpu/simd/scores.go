@@ -10,17 +10,17 @@ type Scores struct {
 	// Tops keeps in state, pairs of floats, the largest score m of each row so far and beside it the sum of the
 	// weights e^(score - m) so far; where m grows the sum is scaled by what change is set to, a factor for each row.
 	// FirstTops does it for the first scores of the rows, whatever state is.
-	FirstTops func(s *float32, ld, rows, n, tail int, edge *float32, back int, state *float32)
-	Tops      func(s *float32, ld, rows, n, tail int, edge *float32, back int, state, change *float32)
+	FirstTops func(s *float32, ld, rows, n, tail int, edge *float32, back int, scale float32, state *float32)
+	Tops      func(s *float32, ld, rows, n, tail int, edge *float32, back int, scale float32, state, change *float32)
 	// Weights turns scores into e^(score - m), or 0 where that is below 2^-72, and adds them to the sums in state.
-	Weights func(s *float32, ld, rows, n, tail int, edge *float32, back int, state *float32)
+	Weights func(s *float32, ld, rows, n, tail int, edge *float32, back int, scale float32, state *float32)
 
 	// ScoreGrad turns scores into weights w = e^(score - m)*inv, with m and inv for each row in stats, and the
 	// gradients dw of the weights into those of the scores, w*(dw - delta), with a delta for each row.
-	ScoreGrad func(s *float32, ld, rows, n, tail int, edge *float32, back int, dw, stats, delta *float32)
+	ScoreGrad func(s *float32, ld, rows, n, tail int, edge *float32, back int, scale, slope float32, dw, stats, delta *float32)
 	// Deltas and WeightGrad together are ScoreGrad with the sum of w*dw over the row for delta.
-	Deltas     func(s *float32, ld, rows, n, tail int, edge *float32, back int, dw, stats, delta *float32)
-	WeightGrad func(s *float32, ld, rows, n, tail int, edge *float32, back int, dw, delta *float32)
+	Deltas     func(s *float32, ld, rows, n, tail int, edge *float32, back int, scale float32, dw, stats, delta *float32)
+	WeightGrad func(s *float32, ld, rows, n, tail int, edge *float32, back int, slope float32, dw, delta *float32)
 
 	// For rows of n floats:
 	DotStrips     func(to, x *float32, ldx int, y *float32, ldy, rows, n int)                        // to = the sum of x*y

@@ -17,13 +17,17 @@ TEXT ·largestNEON(SB), NOSPLIT, $0-20
 	PCALIGN $32
 loop1:
 	FMOVQ (R1), F4
-	WORD $0x4e20f480 // fmax v0.4s, v4.4s, v0.4s
+	WORD $0x6ea0e485 // fcmgt v5.4s, v4.4s, v0.4s
+	VBIT V5.B16, V4.B16, V0.B16
 	FMOVQ 16(R1), F4
-	WORD $0x4e21f481 // fmax v1.4s, v4.4s, v1.4s
+	WORD $0x6ea1e485 // fcmgt v5.4s, v4.4s, v1.4s
+	VBIT V5.B16, V4.B16, V1.B16
 	FMOVQ 32(R1), F4
-	WORD $0x4e22f482 // fmax v2.4s, v4.4s, v2.4s
+	WORD $0x6ea2e485 // fcmgt v5.4s, v4.4s, v2.4s
+	VBIT V5.B16, V4.B16, V2.B16
 	FMOVQ 48(R1), F4
-	WORD $0x4e23f483 // fmax v3.4s, v4.4s, v3.4s
+	WORD $0x6ea3e485 // fcmgt v5.4s, v4.4s, v3.4s
+	VBIT V5.B16, V4.B16, V3.B16
 	ADD $64, R1
 	SUBS $16, R3
 	BGE loop1
@@ -34,7 +38,8 @@ loop1end:
 	PCALIGN $32
 loop2:
 	FMOVQ (R1), F4
-	WORD $0x4e20f480 // fmax v0.4s, v4.4s, v0.4s
+	WORD $0x6ea0e485 // fcmgt v5.4s, v4.4s, v0.4s
+	VBIT V5.B16, V4.B16, V0.B16
 	ADD $16, R1
 	SUBS $4, R3
 	BGE loop2
@@ -49,7 +54,8 @@ loop2end:
 	FMOVQ 16(R0), F6
 	VMOV V6.B16, V7.B16
 	VBSL V5.B16, V4.B16, V7.B16
-	WORD $0x4e20f4e0 // fmax v0.4s, v7.4s, v0.4s
+	WORD $0x6ea0e4e4 // fcmgt v4.4s, v7.4s, v0.4s
+	VBIT V4.B16, V7.B16, V0.B16
 	B end4
 more5:
 	CMP $2, R3
@@ -59,7 +65,8 @@ more5:
 	FMOVQ 32(R0), F6
 	VMOV V6.B16, V7.B16
 	VBSL V5.B16, V4.B16, V7.B16
-	WORD $0x4e20f4e0 // fmax v0.4s, v7.4s, v0.4s
+	WORD $0x6ea0e4e4 // fcmgt v4.4s, v7.4s, v0.4s
+	VBIT V4.B16, V7.B16, V0.B16
 	B end4
 more6:
 	FMOVD (R1), F4
@@ -69,14 +76,21 @@ more6:
 	FMOVQ 48(R0), F6
 	VMOV V6.B16, V7.B16
 	VBSL V5.B16, V4.B16, V7.B16
-	WORD $0x4e20f4e0 // fmax v0.4s, v7.4s, v0.4s
+	WORD $0x6ea0e4e4 // fcmgt v4.4s, v7.4s, v0.4s
+	VBIT V4.B16, V7.B16, V0.B16
 end4:
 	ADD R3<<2, R1
 done3:
-	WORD $0x4e21f404 // fmax v4.4s, v0.4s, v1.4s
-	WORD $0x4e23f445 // fmax v5.4s, v2.4s, v3.4s
-	WORD $0x4e25f486 // fmax v6.4s, v4.4s, v5.4s
-	WORD $0x6e26f4c4 // fmaxp v4.4s, v6.4s, v6.4s
+	WORD $0x6ea1e404 // fcmgt v4.4s, v0.4s, v1.4s
+	VMOV V4.B16, V5.B16
+	VBSL V1.B16, V0.B16, V5.B16
+	WORD $0x6ea3e444 // fcmgt v4.4s, v2.4s, v3.4s
+	VMOV V4.B16, V6.B16
+	VBSL V3.B16, V2.B16, V6.B16
+	WORD $0x6ea6e4a4 // fcmgt v4.4s, v5.4s, v6.4s
+	VMOV V4.B16, V7.B16
+	VBSL V6.B16, V5.B16, V7.B16
+	WORD $0x6e27f4e4 // fmaxp v4.4s, v7.4s, v7.4s
 	WORD $0x6e24f484 // fmaxp v4.4s, v4.4s, v4.4s
 	FMOVS F4, top+16(FP)
 	RET

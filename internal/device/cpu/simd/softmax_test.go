@@ -58,7 +58,7 @@ func TestExp(t *testing.T) {
 			}
 			check := func(what string, got float64) {
 				t.Helper()
-				if !(math.Abs(got-sum) <= 2e-7*sum) {
+				if !(math.Abs(got-sum) <= 4e-7*sum) {
 					t.Fatalf("%s of %d is %v, want %v", what, n, got, sum)
 				}
 			}

@@ -5,32 +5,32 @@ package simd
 // tops512 is Scores.Tops.
 //
 //go:noescape
-func tops512(s *float32, ld int, rows int, n int, tail int, edge *float32, back int, state *float32, change *float32)
+func tops512(s *float32, ld int, rows int, n int, tail int, edge *float32, back int, scale float32, state *float32, change *float32)
 
 // firstTops512 is Scores.FirstTops.
 //
 //go:noescape
-func firstTops512(s *float32, ld int, rows int, n int, tail int, edge *float32, back int, state *float32)
+func firstTops512(s *float32, ld int, rows int, n int, tail int, edge *float32, back int, scale float32, state *float32)
 
 // weights512 is Scores.Weights.
 //
 //go:noescape
-func weights512(s *float32, ld int, rows int, n int, tail int, edge *float32, back int, state *float32)
+func weights512(s *float32, ld int, rows int, n int, tail int, edge *float32, back int, scale float32, state *float32)
 
 // deltas512 is Scores.Deltas.
 //
 //go:noescape
-func deltas512(s *float32, ld int, rows int, n int, tail int, edge *float32, back int, dw *float32, stats *float32, delta *float32)
+func deltas512(s *float32, ld int, rows int, n int, tail int, edge *float32, back int, scale float32, dw *float32, stats *float32, delta *float32)
 
 // weightGrad512 is Scores.WeightGrad.
 //
 //go:noescape
-func weightGrad512(s *float32, ld int, rows int, n int, tail int, edge *float32, back int, dw *float32, delta *float32)
+func weightGrad512(s *float32, ld int, rows int, n int, tail int, edge *float32, back int, slope float32, dw *float32, delta *float32)
 
 // scoreGrad512 is Scores.ScoreGrad.
 //
 //go:noescape
-func scoreGrad512(s *float32, ld int, rows int, n int, tail int, edge *float32, back int, dw *float32, stats *float32, delta *float32)
+func scoreGrad512(s *float32, ld int, rows int, n int, tail int, edge *float32, back int, scale float32, slope float32, dw *float32, stats *float32, delta *float32)
 
 // dotStrips512 is Scores.DotStrips.
 //
@@ -55,32 +55,32 @@ func scaleStrip512(y *float32, ldy int, x *float32, ldx int, rows int, n int, fa
 // tops256 is Scores.Tops.
 //
 //go:noescape
-func tops256(s *float32, ld int, rows int, n int, tail int, edge *float32, back int, state *float32, change *float32)
+func tops256(s *float32, ld int, rows int, n int, tail int, edge *float32, back int, scale float32, state *float32, change *float32)
 
 // firstTops256 is Scores.FirstTops.
 //
 //go:noescape
-func firstTops256(s *float32, ld int, rows int, n int, tail int, edge *float32, back int, state *float32)
+func firstTops256(s *float32, ld int, rows int, n int, tail int, edge *float32, back int, scale float32, state *float32)
 
 // weights256 is Scores.Weights.
 //
 //go:noescape
-func weights256(s *float32, ld int, rows int, n int, tail int, edge *float32, back int, state *float32)
+func weights256(s *float32, ld int, rows int, n int, tail int, edge *float32, back int, scale float32, state *float32)
 
 // deltas256 is Scores.Deltas.
 //
 //go:noescape
-func deltas256(s *float32, ld int, rows int, n int, tail int, edge *float32, back int, dw *float32, stats *float32, delta *float32)
+func deltas256(s *float32, ld int, rows int, n int, tail int, edge *float32, back int, scale float32, dw *float32, stats *float32, delta *float32)
 
 // weightGrad256 is Scores.WeightGrad.
 //
 //go:noescape
-func weightGrad256(s *float32, ld int, rows int, n int, tail int, edge *float32, back int, dw *float32, delta *float32)
+func weightGrad256(s *float32, ld int, rows int, n int, tail int, edge *float32, back int, slope float32, dw *float32, delta *float32)
 
 // scoreGrad256 is Scores.ScoreGrad.
 //
 //go:noescape
-func scoreGrad256(s *float32, ld int, rows int, n int, tail int, edge *float32, back int, dw *float32, stats *float32, delta *float32)
+func scoreGrad256(s *float32, ld int, rows int, n int, tail int, edge *float32, back int, scale float32, slope float32, dw *float32, stats *float32, delta *float32)
 
 // dotStrips256 is Scores.DotStrips.
 //

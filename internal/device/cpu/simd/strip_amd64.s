@@ -14,319 +14,206 @@ DATA constants<>+64(SB)/8, $0xff800000ff800000
 DATA constants<>+72(SB)/8, $0xff800000ff800000
 DATA constants<>+80(SB)/8, $0xff800000ff800000
 DATA constants<>+88(SB)/8, $0xff800000ff800000
-DATA constants<>+96(SB)/8, $0xff7fffffff7fffff
-DATA constants<>+104(SB)/8, $0xff7fffffff7fffff
-DATA constants<>+112(SB)/8, $0xff7fffffff7fffff
-DATA constants<>+120(SB)/8, $0xff7fffffff7fffff
-DATA constants<>+128(SB)/8, $0xc247999ac247999a
-DATA constants<>+136(SB)/8, $0xc247999ac247999a
-DATA constants<>+144(SB)/8, $0xc247999ac247999a
-DATA constants<>+152(SB)/8, $0xc247999ac247999a
-DATA constants<>+160(SB)/8, $0x4b4000004b400000
-DATA constants<>+168(SB)/8, $0x4b4000004b400000
-DATA constants<>+176(SB)/8, $0x4b4000004b400000
-DATA constants<>+184(SB)/8, $0x4b4000004b400000
-DATA constants<>+192(SB)/8, $0x3fb8aa3b3fb8aa3b
-DATA constants<>+200(SB)/8, $0x3fb8aa3b3fb8aa3b
-DATA constants<>+208(SB)/8, $0x3fb8aa3b3fb8aa3b
-DATA constants<>+216(SB)/8, $0x3fb8aa3b3fb8aa3b
-DATA constants<>+224(SB)/8, $0x3f3172183f317218
-DATA constants<>+232(SB)/8, $0x3f3172183f317218
-DATA constants<>+240(SB)/8, $0x3f3172183f317218
-DATA constants<>+248(SB)/8, $0x3f3172183f317218
-DATA constants<>+256(SB)/8, $0x3d2b95043d2b9504
-DATA constants<>+264(SB)/8, $0x3d2b95043d2b9504
-DATA constants<>+272(SB)/8, $0x3d2b95043d2b9504
-DATA constants<>+280(SB)/8, $0x3d2b95043d2b9504
-DATA constants<>+288(SB)/8, $0x3c08313c3c08313c
-DATA constants<>+296(SB)/8, $0x3c08313c3c08313c
-DATA constants<>+304(SB)/8, $0x3c08313c3c08313c
-DATA constants<>+312(SB)/8, $0x3c08313c3c08313c
-DATA constants<>+320(SB)/8, $0x3e2aabd83e2aabd8
-DATA constants<>+328(SB)/8, $0x3e2aabd83e2aabd8
-DATA constants<>+336(SB)/8, $0x3e2aabd83e2aabd8
-DATA constants<>+344(SB)/8, $0x3e2aabd83e2aabd8
-DATA constants<>+352(SB)/8, $0x3efffefe3efffefe
-DATA constants<>+360(SB)/8, $0x3efffefe3efffefe
-DATA constants<>+368(SB)/8, $0x3efffefe3efffefe
-DATA constants<>+376(SB)/8, $0x3efffefe3efffefe
-DATA constants<>+384(SB)/8, $0x3f8000003f800000
-DATA constants<>+392(SB)/8, $0x3f8000003f800000
-DATA constants<>+400(SB)/8, $0x3f8000003f800000
-DATA constants<>+408(SB)/8, $0x3f8000003f800000
-DATA constants<>+416(SB)/8, $0x0000000000000000
-DATA constants<>+424(SB)/8, $0x0000000000000000
-DATA constants<>+432(SB)/8, $0x0000000000000000
-DATA constants<>+440(SB)/8, $0x0000000000000000
+DATA constants<>+96(SB)/8, $0x0000000000000000
+DATA constants<>+104(SB)/8, $0x0000000000000000
+DATA constants<>+112(SB)/8, $0x0000000000000000
+DATA constants<>+120(SB)/8, $0x0000000000000000
+DATA constants<>+128(SB)/8, $0xff7fffffff7fffff
+DATA constants<>+136(SB)/8, $0xff7fffffff7fffff
+DATA constants<>+144(SB)/8, $0xff7fffffff7fffff
+DATA constants<>+152(SB)/8, $0xff7fffffff7fffff
+DATA constants<>+160(SB)/8, $0xc247999ac247999a
+DATA constants<>+168(SB)/8, $0xc247999ac247999a
+DATA constants<>+176(SB)/8, $0xc247999ac247999a
+DATA constants<>+184(SB)/8, $0xc247999ac247999a
+DATA constants<>+192(SB)/8, $0x4b4000004b400000
+DATA constants<>+200(SB)/8, $0x4b4000004b400000
+DATA constants<>+208(SB)/8, $0x4b4000004b400000
+DATA constants<>+216(SB)/8, $0x4b4000004b400000
+DATA constants<>+224(SB)/8, $0x3fb8aa3b3fb8aa3b
+DATA constants<>+232(SB)/8, $0x3fb8aa3b3fb8aa3b
+DATA constants<>+240(SB)/8, $0x3fb8aa3b3fb8aa3b
+DATA constants<>+248(SB)/8, $0x3fb8aa3b3fb8aa3b
+DATA constants<>+256(SB)/8, $0x3f3172183f317218
+DATA constants<>+264(SB)/8, $0x3f3172183f317218
+DATA constants<>+272(SB)/8, $0x3f3172183f317218
+DATA constants<>+280(SB)/8, $0x3f3172183f317218
+DATA constants<>+288(SB)/8, $0x3d2b95043d2b9504
+DATA constants<>+296(SB)/8, $0x3d2b95043d2b9504
+DATA constants<>+304(SB)/8, $0x3d2b95043d2b9504
+DATA constants<>+312(SB)/8, $0x3d2b95043d2b9504
+DATA constants<>+320(SB)/8, $0x3c08313c3c08313c
+DATA constants<>+328(SB)/8, $0x3c08313c3c08313c
+DATA constants<>+336(SB)/8, $0x3c08313c3c08313c
+DATA constants<>+344(SB)/8, $0x3c08313c3c08313c
+DATA constants<>+352(SB)/8, $0x3e2aabd83e2aabd8
+DATA constants<>+360(SB)/8, $0x3e2aabd83e2aabd8
+DATA constants<>+368(SB)/8, $0x3e2aabd83e2aabd8
+DATA constants<>+376(SB)/8, $0x3e2aabd83e2aabd8
+DATA constants<>+384(SB)/8, $0x3efffefe3efffefe
+DATA constants<>+392(SB)/8, $0x3efffefe3efffefe
+DATA constants<>+400(SB)/8, $0x3efffefe3efffefe
+DATA constants<>+408(SB)/8, $0x3efffefe3efffefe
+DATA constants<>+416(SB)/8, $0x3f8000003f800000
+DATA constants<>+424(SB)/8, $0x3f8000003f800000
+DATA constants<>+432(SB)/8, $0x3f8000003f800000
+DATA constants<>+440(SB)/8, $0x3f8000003f800000
 DATA constants<>+448(SB)/8, $0x0000007e0000007e
 DATA constants<>+456(SB)/8, $0x0000007e0000007e
 DATA constants<>+464(SB)/8, $0x0000007e0000007e
 DATA constants<>+472(SB)/8, $0x0000007e0000007e
 GLOBL constants<>(SB), RODATA|NOPTR, $480
 
-// func tops512(s *float32, ld int, rows int, n int, tail int, edge *float32, back int, state *float32, change *float32)
+// func tops512(s *float32, ld int, rows int, n int, tail int, edge *float32, back int, scale float32, state *float32, change *float32)
 // Requires: AVX, AVX512F, BMI2
-TEXT ·tops512(SB), NOSPLIT, $0-72
-	MOVQ  s+0(FP), AX
-	MOVQ  ld+8(FP), CX
-	MOVQ  rows+16(FP), DX
-	MOVQ  n+24(FP), BX
-	MOVQ  tail+32(FP), SI
-	MOVQ  edge+40(FP), DI
-	MOVQ  back+48(FP), R8
-	MOVQ  state+56(FP), R9
-	MOVQ  change+64(FP), R10
-	TESTQ DX, DX
-	JLE   l10end
+TEXT ·tops512(SB), NOSPLIT, $0-80
+	MOVQ         s+0(FP), AX
+	MOVQ         ld+8(FP), CX
+	MOVQ         rows+16(FP), DX
+	MOVQ         n+24(FP), BX
+	MOVQ         tail+32(FP), SI
+	MOVQ         edge+40(FP), DI
+	MOVQ         back+48(FP), R8
+	VBROADCASTSS scale+56(FP), Z0
+	MOVQ         state+64(FP), R9
+	MOVQ         change+72(FP), R10
+	TESTQ        DX, DX
+	JLE          l11end
 
-l10:
-	VBROADCASTSS (R9), Z0
-	VBROADCASTSS constants<>+64(SB), Z1
+l11:
+	VBROADCASTSS (R9), Z1
 	VBROADCASTSS constants<>+64(SB), Z2
 	VBROADCASTSS constants<>+64(SB), Z3
 	VBROADCASTSS constants<>+64(SB), Z4
+	VBROADCASTSS constants<>+64(SB), Z5
 	MOVQ         AX, R11
 	MOVQ         BX, R12
 	SUBQ         $0x00000040, R12
-	JL           l18end
+	JL           l19end
 	PCALIGN      $0x40
 
-l18:
-	VMOVUPS (R11), Z5
-	VMAXPS  Z1, Z5, Z1
-	VMOVUPS 64(R11), Z5
-	VMAXPS  Z2, Z5, Z2
-	VMOVUPS 128(R11), Z5
-	VMAXPS  Z3, Z5, Z3
-	VMOVUPS 192(R11), Z5
-	VMAXPS  Z4, Z5, Z4
+l19:
+	VMOVUPS (R11), Z6
+	VMAXPS  Z2, Z6, Z2
+	VMOVUPS 64(R11), Z6
+	VMAXPS  Z3, Z6, Z3
+	VMOVUPS 128(R11), Z6
+	VMAXPS  Z4, Z6, Z4
+	VMOVUPS 192(R11), Z6
+	VMAXPS  Z5, Z6, Z5
 	ADDQ    $0x00000100, R11
 	SUBQ    $0x00000040, R12
-	JGE     l18
+	JGE     l19
 
-l18end:
+l19end:
 	ADDQ    $0x00000040, R12
 	SUBQ    $0x00000010, R12
-	JL      l28end
+	JL      l29end
 	PCALIGN $0x40
 
-l28:
-	VMOVUPS (R11), Z5
-	VMAXPS  Z1, Z5, Z1
+l29:
+	VMOVUPS (R11), Z6
+	VMAXPS  Z2, Z6, Z2
 	ADDQ    $0x00000040, R11
 	SUBQ    $0x00000010, R12
-	JGE     l28
+	JGE     l29
 
-l28end:
+l29end:
 	ADDQ      $0x00000010, R12
 	TESTQ     R12, R12
-	JZ        l32end
+	JZ        l33end
 	MOVL      $0x0000ffff, R13
 	BZHIL     R12, R13, R13
 	KMOVW     R13, K1
-	VMOVUPS.Z (R11), K1, Z5
-	VMAXPS    Z1, Z5, Z1
+	VMOVUPS.Z (R11), K1, Z6
+	VMAXPS    Z2, Z6, Z2
 	LEAQ      (R11)(R12*4), R11
 
-l32end:
+l33end:
 	MOVQ    DI, R12
 	MOVQ    SI, R13
 	SUBQ    $0x00000010, R13
-	JL      l38end
+	JL      l39end
 	PCALIGN $0x40
 
-l38:
-	VMOVUPS (R12), Z5
-	VMOVUPS (R11), Z6
-	VMINPS  Z5, Z6, Z5
-	VMAXPS  Z1, Z5, Z1
-	ADDQ    $0x00000040, R11
-	ADDQ    $0x00000040, R12
-	SUBQ    $0x00000010, R13
-	JGE     l38
+l39:
+	VMOVUPS      (R12), Z6
+	VCMPPS.BCST  $0x15, constants<>+96(SB), Z6, K1
+	VMOVUPS      (R11), Z6
+	VBROADCASTSS constants<>+64(SB), Z9
+	VBLENDMPS    Z6, Z9, K1, Z7
+	VMAXPS       Z2, Z7, Z2
+	ADDQ         $0x00000040, R11
+	ADDQ         $0x00000040, R12
+	SUBQ         $0x00000010, R13
+	JGE          l39
 
-l38end:
-	ADDQ      $0x00000010, R13
-	TESTQ     R13, R13
-	JZ        l44end
-	MOVL      $0x0000ffff, R14
-	BZHIL     R13, R14, R14
-	KMOVW     R14, K1
-	VMOVUPS.Z (R12), K1, Z5
-	VMOVUPS.Z (R11), K1, Z6
-	VMINPS    Z5, Z6, Z5
-	VMAXPS    Z1, Z5, Z1
-	LEAQ      (R11)(R13*4), R11
-	LEAQ      (R12)(R13*4), R12
+l39end:
+	ADDQ         $0x00000010, R13
+	TESTQ        R13, R13
+	JZ           l46end
+	MOVL         $0x0000ffff, R14
+	BZHIL        R13, R14, R14
+	KMOVW        R14, K1
+	VMOVUPS.Z    (R12), K1, Z6
+	VCMPPS.BCST  $0x15, constants<>+96(SB), Z6, K2
+	VMOVUPS.Z    (R11), K1, Z6
+	VBROADCASTSS constants<>+64(SB), Z9
+	VBLENDMPS    Z6, Z9, K2, Z8
+	VMAXPS       Z2, Z8, Z2
+	LEAQ         (R11)(R13*4), R11
+	LEAQ         (R12)(R13*4), R12
 
-l44end:
-	VMAXPS            Z2, Z1, Z1
-	VMAXPS            Z4, Z3, Z2
-	VMAXPS            Z2, Z1, Z1
-	VSHUFF64X2        $0x4e, Z1, Z1, Z2
-	VMAXPS            Z2, Z1, Z1
-	VSHUFF64X2        $0xb1, Z1, Z1, Z2
-	VMAXPS            Z2, Z1, Z1
-	VPERMILPS         $0x4e, Z1, Z2
-	VMAXPS            Z2, Z1, Z1
-	VPERMILPS         $0xb1, Z1, Z2
-	VMAXPS            Z2, Z1, Z1
-	VMOVAPS           Z1, Z1
-	VMAXPS            Z0, Z1, Z1
-	VCMPPS.BCST       $0x15, constants<>+96(SB), Z1, K1
-	VMOVAPS.Z         Z1, K1, Z2
-	VSUBPS            Z2, Z0, Z0
-	VCMPPS.BCST       $0x15, constants<>+128(SB), Z0, K1
-	VBROADCASTSS      constants<>+160(SB), Z2
-	VFMADD231PS.BCST  constants<>+192(SB), Z0, Z2
-	VSUBPS.BCST       constants<>+160(SB), Z2, Z2
-	VFNMADD231PS.BCST constants<>+224(SB), Z2, Z0
-	VBROADCASTSS      constants<>+256(SB), Z3
-	VFMADD231PS.BCST  constants<>+288(SB), Z0, Z3
-	VFMADD213PS.BCST  constants<>+320(SB), Z0, Z3
-	VFMADD213PS.BCST  constants<>+352(SB), Z0, Z3
-	VFMADD213PS.BCST  constants<>+384(SB), Z0, Z3
-	VFMADD213PS.BCST  constants<>+384(SB), Z0, Z3
-	VSCALEFPS         Z2, Z3, Z0
-	VMOVAPS.Z         Z0, K1, Z0
-	VMOVSS            X1, (R9)
-	VBROADCASTSS      4(R9), Z1
-	VMULPS            Z0, Z1, Z1
-	VMOVSS            X1, 4(R9)
-	VMOVSS            X0, (R10)
+l46end:
+	VMAXPS            Z3, Z2, Z2
+	VMAXPS            Z5, Z4, Z3
+	VMAXPS            Z3, Z2, Z2
+	VSHUFF64X2        $0x4e, Z2, Z2, Z3
+	VMAXPS            Z3, Z2, Z2
+	VSHUFF64X2        $0xb1, Z2, Z2, Z3
+	VMAXPS            Z3, Z2, Z2
+	VPERMILPS         $0x4e, Z2, Z3
+	VMAXPS            Z3, Z2, Z2
+	VPERMILPS         $0xb1, Z2, Z3
+	VMAXPS            Z3, Z2, Z2
+	VMOVAPS           Z2, Z2
+	VMULPS            Z0, Z2, Z2
+	VMAXPS            Z1, Z2, Z2
+	VCMPPS.BCST       $0x15, constants<>+128(SB), Z2, K1
+	VMOVAPS.Z         Z2, K1, Z3
+	VSUBPS            Z3, Z1, Z1
+	VCMPPS.BCST       $0x15, constants<>+160(SB), Z1, K1
+	VBROADCASTSS      constants<>+192(SB), Z3
+	VFMADD231PS.BCST  constants<>+224(SB), Z1, Z3
+	VSUBPS.BCST       constants<>+192(SB), Z3, Z3
+	VFNMADD231PS.BCST constants<>+256(SB), Z3, Z1
+	VBROADCASTSS      constants<>+288(SB), Z4
+	VFMADD231PS.BCST  constants<>+320(SB), Z1, Z4
+	VFMADD213PS.BCST  constants<>+352(SB), Z1, Z4
+	VFMADD213PS.BCST  constants<>+384(SB), Z1, Z4
+	VFMADD213PS.BCST  constants<>+416(SB), Z1, Z4
+	VFMADD213PS.BCST  constants<>+416(SB), Z1, Z4
+	VSCALEFPS         Z3, Z4, Z1
+	VMOVAPS.Z         Z1, K1, Z1
+	VMOVSS            X2, (R9)
+	VBROADCASTSS      4(R9), Z2
+	VMULPS            Z1, Z2, Z2
+	VMOVSS            X2, 4(R9)
+	VMOVSS            X1, (R10)
 	ADDQ              $+8, R9
 	ADDQ              $+4, R10
 	ADDQ              CX, AX
 	ADDQ              R8, DI
 	DECQ              DX
-	JNZ               l10
+	JNZ               l11
 
-l10end:
+l11end:
 	VZEROUPPER
 	RET
 
-// func firstTops512(s *float32, ld int, rows int, n int, tail int, edge *float32, back int, state *float32)
+// func firstTops512(s *float32, ld int, rows int, n int, tail int, edge *float32, back int, scale float32, state *float32)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2
-TEXT ·firstTops512(SB), NOSPLIT, $0-64
-	MOVQ  s+0(FP), AX
-	MOVQ  ld+8(FP), CX
-	MOVQ  rows+16(FP), DX
-	MOVQ  n+24(FP), BX
-	MOVQ  tail+32(FP), SI
-	MOVQ  edge+40(FP), DI
-	MOVQ  back+48(FP), R8
-	MOVQ  state+56(FP), R9
-	TESTQ DX, DX
-	JLE   l9end
-
-l9:
-	VBROADCASTSS constants<>+64(SB), Z0
-	VBROADCASTSS constants<>+64(SB), Z1
-	VBROADCASTSS constants<>+64(SB), Z2
-	VBROADCASTSS constants<>+64(SB), Z3
-	MOVQ         AX, R10
-	MOVQ         BX, R11
-	SUBQ         $0x00000040, R11
-	JL           l16end
-	PCALIGN      $0x40
-
-l16:
-	VMOVUPS (R10), Z4
-	VMAXPS  Z0, Z4, Z0
-	VMOVUPS 64(R10), Z4
-	VMAXPS  Z1, Z4, Z1
-	VMOVUPS 128(R10), Z4
-	VMAXPS  Z2, Z4, Z2
-	VMOVUPS 192(R10), Z4
-	VMAXPS  Z3, Z4, Z3
-	ADDQ    $0x00000100, R10
-	SUBQ    $0x00000040, R11
-	JGE     l16
-
-l16end:
-	ADDQ    $0x00000040, R11
-	SUBQ    $0x00000010, R11
-	JL      l26end
-	PCALIGN $0x40
-
-l26:
-	VMOVUPS (R10), Z4
-	VMAXPS  Z0, Z4, Z0
-	ADDQ    $0x00000040, R10
-	SUBQ    $0x00000010, R11
-	JGE     l26
-
-l26end:
-	ADDQ      $0x00000010, R11
-	TESTQ     R11, R11
-	JZ        l30end
-	MOVL      $0x0000ffff, R12
-	BZHIL     R11, R12, R12
-	KMOVW     R12, K1
-	VMOVUPS.Z (R10), K1, Z4
-	VMAXPS    Z0, Z4, Z0
-	LEAQ      (R10)(R11*4), R10
-
-l30end:
-	MOVQ    DI, R11
-	MOVQ    SI, R12
-	SUBQ    $0x00000010, R12
-	JL      l36end
-	PCALIGN $0x40
-
-l36:
-	VMOVUPS (R11), Z4
-	VMOVUPS (R10), Z5
-	VMINPS  Z4, Z5, Z4
-	VMAXPS  Z0, Z4, Z0
-	ADDQ    $0x00000040, R10
-	ADDQ    $0x00000040, R11
-	SUBQ    $0x00000010, R12
-	JGE     l36
-
-l36end:
-	ADDQ      $0x00000010, R12
-	TESTQ     R12, R12
-	JZ        l42end
-	MOVL      $0x0000ffff, R13
-	BZHIL     R12, R13, R13
-	KMOVW     R13, K1
-	VMOVUPS.Z (R11), K1, Z4
-	VMOVUPS.Z (R10), K1, Z5
-	VMINPS    Z4, Z5, Z4
-	VMAXPS    Z0, Z4, Z0
-	LEAQ      (R10)(R12*4), R10
-	LEAQ      (R11)(R12*4), R11
-
-l42end:
-	VMAXPS     Z1, Z0, Z0
-	VMAXPS     Z3, Z2, Z1
-	VMAXPS     Z1, Z0, Z0
-	VSHUFF64X2 $0x4e, Z0, Z0, Z1
-	VMAXPS     Z1, Z0, Z0
-	VSHUFF64X2 $0xb1, Z0, Z0, Z1
-	VMAXPS     Z1, Z0, Z0
-	VPERMILPS  $0x4e, Z0, Z1
-	VMAXPS     Z1, Z0, Z0
-	VPERMILPS  $0xb1, Z0, Z1
-	VMAXPS     Z1, Z0, Z0
-	VMOVAPS    Z0, Z0
-	VMOVSS     X0, (R9)
-	VXORPS     Z0, Z0, Z0
-	VMOVSS     X0, 4(R9)
-	ADDQ       $+8, R9
-	ADDQ       CX, AX
-	ADDQ       R8, DI
-	DECQ       DX
-	JNZ        l9
-
-l9end:
-	VZEROUPPER
-	RET
-
-// func weights512(s *float32, ld int, rows int, n int, tail int, edge *float32, back int, state *float32)
-// Requires: AVX, AVX512DQ, AVX512F, BMI2
-TEXT ·weights512(SB), NOSPLIT, $0-64
+TEXT ·firstTops512(SB), NOSPLIT, $0-72
 	MOVQ         s+0(FP), AX
 	MOVQ         ld+8(FP), CX
 	MOVQ         rows+16(FP), DX
@@ -334,666 +221,124 @@ TEXT ·weights512(SB), NOSPLIT, $0-64
 	MOVQ         tail+32(FP), SI
 	MOVQ         edge+40(FP), DI
 	MOVQ         back+48(FP), R8
-	MOVQ         state+56(FP), R9
-	VBROADCASTSS constants<>+160(SB), Z0
-	VBROADCASTSS constants<>+384(SB), Z1
-	VBROADCASTSS constants<>+128(SB), Z2
-	VBROADCASTSS constants<>+192(SB), Z3
-	VBROADCASTSS constants<>+224(SB), Z4
-	VBROADCASTSS constants<>+288(SB), Z5
-	VBROADCASTSS constants<>+256(SB), Z6
-	VBROADCASTSS constants<>+320(SB), Z7
-	VBROADCASTSS constants<>+352(SB), Z8
-	VXORPS       Z9, Z9, Z9
-	VBROADCASTSS constants<>+96(SB), Z10
+	VBROADCASTSS scale+56(FP), Z0
+	MOVQ         state+64(FP), R9
 	TESTQ        DX, DX
 	JLE          l10end
 
 l10:
-	VBROADCASTSS (R9), Z11
-	VCMPPS       $0x15, Z10, Z11, K1
-	VMOVAPS.Z    Z11, K1, Z11
-	VMOVAPS      Z9, Z12
-	VMOVAPS      Z9, Z13
-	VMOVAPS      Z9, Z14
-	VMOVAPS      Z9, Z15
+	VBROADCASTSS constants<>+64(SB), Z1
+	VBROADCASTSS constants<>+64(SB), Z2
+	VBROADCASTSS constants<>+64(SB), Z3
+	VBROADCASTSS constants<>+64(SB), Z4
 	MOVQ         AX, R10
 	MOVQ         BX, R11
 	SUBQ         $0x00000040, R11
-	JL           l20end
+	JL           l17end
 	PCALIGN      $0x40
 
-l20:
-	VMOVUPS      (R10), Z16
-	VSUBPS       Z11, Z16, Z16
-	VCMPPS       $0x15, Z2, Z16, K1
-	VMOVAPS      Z0, Z17
-	VFMADD231PS  Z3, Z16, Z17
-	VSUBPS       Z0, Z17, Z17
-	VFNMADD231PS Z4, Z17, Z16
-	VMOVAPS      Z6, Z18
-	VFMADD231PS  Z16, Z5, Z18
-	VFMADD213PS  Z7, Z16, Z18
-	VFMADD213PS  Z8, Z16, Z18
-	VFMADD213PS  Z1, Z16, Z18
-	VFMADD213PS  Z1, Z16, Z18
-	VSCALEFPS    Z17, Z18, Z16
-	VMOVAPS.Z    Z16, K1, Z16
-	VMOVUPS      Z16, (R10)
-	VADDPS       Z16, Z12, Z12
-	VMOVUPS      64(R10), Z16
-	VSUBPS       Z11, Z16, Z16
-	VCMPPS       $0x15, Z2, Z16, K1
-	VMOVAPS      Z0, Z17
-	VFMADD231PS  Z3, Z16, Z17
-	VSUBPS       Z0, Z17, Z17
-	VFNMADD231PS Z4, Z17, Z16
-	VMOVAPS      Z6, Z18
-	VFMADD231PS  Z16, Z5, Z18
-	VFMADD213PS  Z7, Z16, Z18
-	VFMADD213PS  Z8, Z16, Z18
-	VFMADD213PS  Z1, Z16, Z18
-	VFMADD213PS  Z1, Z16, Z18
-	VSCALEFPS    Z17, Z18, Z16
-	VMOVAPS.Z    Z16, K1, Z16
-	VMOVUPS      Z16, 64(R10)
-	VADDPS       Z16, Z13, Z13
-	VMOVUPS      128(R10), Z16
-	VSUBPS       Z11, Z16, Z16
-	VCMPPS       $0x15, Z2, Z16, K1
-	VMOVAPS      Z0, Z17
-	VFMADD231PS  Z3, Z16, Z17
-	VSUBPS       Z0, Z17, Z17
-	VFNMADD231PS Z4, Z17, Z16
-	VMOVAPS      Z6, Z18
-	VFMADD231PS  Z16, Z5, Z18
-	VFMADD213PS  Z7, Z16, Z18
-	VFMADD213PS  Z8, Z16, Z18
-	VFMADD213PS  Z1, Z16, Z18
-	VFMADD213PS  Z1, Z16, Z18
-	VSCALEFPS    Z17, Z18, Z16
-	VMOVAPS.Z    Z16, K1, Z16
-	VMOVUPS      Z16, 128(R10)
-	VADDPS       Z16, Z14, Z14
-	VMOVUPS      192(R10), Z16
-	VSUBPS       Z11, Z16, Z16
-	VCMPPS       $0x15, Z2, Z16, K1
-	VMOVAPS      Z0, Z17
-	VFMADD231PS  Z3, Z16, Z17
-	VSUBPS       Z0, Z17, Z17
-	VFNMADD231PS Z4, Z17, Z16
-	VMOVAPS      Z6, Z18
-	VFMADD231PS  Z16, Z5, Z18
-	VFMADD213PS  Z7, Z16, Z18
-	VFMADD213PS  Z8, Z16, Z18
-	VFMADD213PS  Z1, Z16, Z18
-	VFMADD213PS  Z1, Z16, Z18
-	VSCALEFPS    Z17, Z18, Z16
-	VMOVAPS.Z    Z16, K1, Z16
-	VMOVUPS      Z16, 192(R10)
-	VADDPS       Z16, Z15, Z15
-	ADDQ         $0x00000100, R10
-	SUBQ         $0x00000040, R11
-	JGE          l20
+l17:
+	VMOVUPS (R10), Z5
+	VMAXPS  Z1, Z5, Z1
+	VMOVUPS 64(R10), Z5
+	VMAXPS  Z2, Z5, Z2
+	VMOVUPS 128(R10), Z5
+	VMAXPS  Z3, Z5, Z3
+	VMOVUPS 192(R10), Z5
+	VMAXPS  Z4, Z5, Z4
+	ADDQ    $0x00000100, R10
+	SUBQ    $0x00000040, R11
+	JGE     l17
 
-l20end:
+l17end:
 	ADDQ    $0x00000040, R11
 	SUBQ    $0x00000010, R11
-	JL      l82end
+	JL      l27end
 	PCALIGN $0x40
 
-l82:
-	VMOVUPS      (R10), Z16
-	VSUBPS       Z11, Z16, Z16
-	VCMPPS       $0x15, Z2, Z16, K1
-	VMOVAPS      Z0, Z17
-	VFMADD231PS  Z3, Z16, Z17
-	VSUBPS       Z0, Z17, Z17
-	VFNMADD231PS Z4, Z17, Z16
-	VMOVAPS      Z6, Z18
-	VFMADD231PS  Z16, Z5, Z18
-	VFMADD213PS  Z7, Z16, Z18
-	VFMADD213PS  Z8, Z16, Z18
-	VFMADD213PS  Z1, Z16, Z18
-	VFMADD213PS  Z1, Z16, Z18
-	VSCALEFPS    Z17, Z18, Z16
-	VMOVAPS.Z    Z16, K1, Z16
-	VMOVUPS      Z16, (R10)
-	VADDPS       Z16, Z12, Z12
-	ADDQ         $0x00000040, R10
-	SUBQ         $0x00000010, R11
-	JGE          l82
+l27:
+	VMOVUPS (R10), Z5
+	VMAXPS  Z1, Z5, Z1
+	ADDQ    $0x00000040, R10
+	SUBQ    $0x00000010, R11
+	JGE     l27
 
-l82end:
-	ADDQ         $0x00000010, R11
-	TESTQ        R11, R11
-	JZ           l99end
-	MOVL         $0x0000ffff, R12
-	BZHIL        R11, R12, R12
-	KMOVW        R12, K1
-	VMOVUPS.Z    (R10), K1, Z16
-	VSUBPS       Z11, Z16, Z16
-	VCMPPS       $0x15, Z2, Z16, K2
-	VMOVAPS      Z0, Z17
-	VFMADD231PS  Z3, Z16, Z17
-	VSUBPS       Z0, Z17, Z17
-	VFNMADD231PS Z4, Z17, Z16
-	VMOVAPS      Z6, Z18
-	VFMADD231PS  Z16, Z5, Z18
-	VFMADD213PS  Z7, Z16, Z18
-	VFMADD213PS  Z8, Z16, Z18
-	VFMADD213PS  Z1, Z16, Z18
-	VFMADD213PS  Z1, Z16, Z18
-	VSCALEFPS    Z17, Z18, Z16
-	VMOVAPS.Z    Z16, K2, Z16
-	VMOVUPS      Z16, K1, (R10)
-	VADDPS       Z16, Z12, Z12
-	LEAQ         (R10)(R11*4), R10
+l27end:
+	ADDQ      $0x00000010, R11
+	TESTQ     R11, R11
+	JZ        l31end
+	MOVL      $0x0000ffff, R12
+	BZHIL     R11, R12, R12
+	KMOVW     R12, K1
+	VMOVUPS.Z (R10), K1, Z5
+	VMAXPS    Z1, Z5, Z1
+	LEAQ      (R10)(R11*4), R10
 
-l99end:
+l31end:
 	MOVQ    DI, R11
 	MOVQ    SI, R12
 	SUBQ    $0x00000010, R12
-	JL      l118end
-	PCALIGN $0x40
-
-l118:
-	VMOVUPS      (R11), Z16
-	VMOVUPS      (R10), Z17
-	VMINPS       Z16, Z17, Z16
-	VSUBPS       Z11, Z16, Z16
-	VCMPPS       $0x15, Z2, Z16, K1
-	VMOVAPS      Z0, Z17
-	VFMADD231PS  Z3, Z16, Z17
-	VSUBPS       Z0, Z17, Z17
-	VFNMADD231PS Z4, Z17, Z16
-	VMOVAPS      Z6, Z18
-	VFMADD231PS  Z16, Z5, Z18
-	VFMADD213PS  Z7, Z16, Z18
-	VFMADD213PS  Z8, Z16, Z18
-	VFMADD213PS  Z1, Z16, Z18
-	VFMADD213PS  Z1, Z16, Z18
-	VSCALEFPS    Z17, Z18, Z16
-	VMOVAPS.Z    Z16, K1, Z16
-	VMOVUPS      Z16, (R10)
-	VADDPS       Z16, Z12, Z12
-	ADDQ         $0x00000040, R10
-	ADDQ         $0x00000040, R11
-	SUBQ         $0x00000010, R12
-	JGE          l118
-
-l118end:
-	ADDQ         $0x00000010, R12
-	TESTQ        R12, R12
-	JZ           l137end
-	MOVL         $0x0000ffff, R13
-	BZHIL        R12, R13, R13
-	KMOVW        R13, K1
-	VMOVUPS.Z    (R11), K1, Z16
-	VMOVUPS.Z    (R10), K1, Z17
-	VMINPS       Z16, Z17, Z16
-	VSUBPS       Z11, Z16, Z11
-	VCMPPS       $0x15, Z2, Z11, K2
-	VMOVAPS      Z0, Z16
-	VFMADD231PS  Z3, Z11, Z16
-	VSUBPS       Z0, Z16, Z16
-	VFNMADD231PS Z4, Z16, Z11
-	VMOVAPS      Z6, Z17
-	VFMADD231PS  Z11, Z5, Z17
-	VFMADD213PS  Z7, Z11, Z17
-	VFMADD213PS  Z8, Z11, Z17
-	VFMADD213PS  Z1, Z11, Z17
-	VFMADD213PS  Z1, Z11, Z17
-	VSCALEFPS    Z16, Z17, Z11
-	VMOVAPS.Z    Z11, K2, Z11
-	VMOVUPS      Z11, K1, (R10)
-	VADDPS       Z11, Z12, Z12
-	LEAQ         (R10)(R12*4), R10
-	LEAQ         (R11)(R12*4), R11
-
-l137end:
-	VBROADCASTSS 4(R9), Z11
-	VADDPS       Z13, Z12, Z12
-	VADDPS       Z15, Z14, Z13
-	VADDPS       Z13, Z12, Z12
-	VSHUFF64X2   $0x4e, Z12, Z12, Z13
-	VADDPS       Z13, Z12, Z12
-	VSHUFF64X2   $0xb1, Z12, Z12, Z13
-	VADDPS       Z13, Z12, Z12
-	VPERMILPS    $0x4e, Z12, Z13
-	VADDPS       Z13, Z12, Z12
-	VPERMILPS    $0xb1, Z12, Z13
-	VADDPS       Z13, Z12, Z12
-	VMOVAPS      Z12, Z12
-	VADDPS       Z12, Z11, Z11
-	VMOVSS       X11, 4(R9)
-	ADDQ         $+8, R9
-	ADDQ         CX, AX
-	ADDQ         R8, DI
-	DECQ         DX
-	JNZ          l10
-
-l10end:
-	VZEROUPPER
-	RET
-
-// func deltas512(s *float32, ld int, rows int, n int, tail int, edge *float32, back int, dw *float32, stats *float32, delta *float32)
-// Requires: AVX, AVX512DQ, AVX512F, BMI2
-TEXT ·deltas512(SB), NOSPLIT, $8-80
-	MOVQ         s+0(FP), AX
-	MOVQ         ld+8(FP), CX
-	MOVQ         rows+16(FP), DX
-	MOVQ         n+24(FP), BX
-	MOVQ         tail+32(FP), SI
-	MOVQ         edge+40(FP), DI
-	MOVQ         back+48(FP), R8
-	MOVQ         dw+56(FP), R9
-	MOVQ         stats+64(FP), R10
-	MOVQ         delta+72(FP), R11
-	VBROADCASTSS constants<>+160(SB), Z0
-	VBROADCASTSS constants<>+384(SB), Z1
-	VBROADCASTSS constants<>+128(SB), Z2
-	VBROADCASTSS constants<>+192(SB), Z3
-	VBROADCASTSS constants<>+224(SB), Z4
-	VBROADCASTSS constants<>+288(SB), Z5
-	VBROADCASTSS constants<>+256(SB), Z6
-	VBROADCASTSS constants<>+320(SB), Z7
-	VBROADCASTSS constants<>+352(SB), Z8
-	VXORPS       Z9, Z9, Z9
-	TESTQ        DX, DX
-	JLE          l12end
-
-l12:
-	VBROADCASTSS (R10), Z10
-	VBROADCASTSS 4(R10), Z11
-	VMOVAPS      Z9, Z12
-	VMOVAPS      Z9, Z13
-	VMOVAPS      Z9, Z14
-	VMOVAPS      Z9, Z15
-	MOVQ         R9, R12
-	MOVQ         AX, R13
-	MOVQ         BX, R14
-	SUBQ         $0x00000040, R14
-	JL           l22end
-	PCALIGN      $0x40
-
-l22:
-	VMOVUPS      (R13), Z16
-	VSUBPS       Z10, Z16, Z16
-	VCMPPS       $0x15, Z2, Z16, K1
-	VMOVAPS      Z0, Z17
-	VFMADD231PS  Z3, Z16, Z17
-	VSUBPS       Z0, Z17, Z17
-	VFNMADD231PS Z4, Z17, Z16
-	VMOVAPS      Z6, Z18
-	VFMADD231PS  Z16, Z5, Z18
-	VFMADD213PS  Z7, Z16, Z18
-	VFMADD213PS  Z8, Z16, Z18
-	VFMADD213PS  Z1, Z16, Z18
-	VFMADD213PS  Z1, Z16, Z18
-	VSCALEFPS    Z17, Z18, Z16
-	VMOVAPS.Z    Z16, K1, Z16
-	VMULPS       Z11, Z16, Z16
-	VMOVUPS      Z16, (R13)
-	VMOVUPS      (R12), Z17
-	VFMADD231PS  Z17, Z16, Z12
-	VMOVUPS      64(R13), Z16
-	VSUBPS       Z10, Z16, Z16
-	VCMPPS       $0x15, Z2, Z16, K1
-	VMOVAPS      Z0, Z17
-	VFMADD231PS  Z3, Z16, Z17
-	VSUBPS       Z0, Z17, Z17
-	VFNMADD231PS Z4, Z17, Z16
-	VMOVAPS      Z6, Z18
-	VFMADD231PS  Z16, Z5, Z18
-	VFMADD213PS  Z7, Z16, Z18
-	VFMADD213PS  Z8, Z16, Z18
-	VFMADD213PS  Z1, Z16, Z18
-	VFMADD213PS  Z1, Z16, Z18
-	VSCALEFPS    Z17, Z18, Z16
-	VMOVAPS.Z    Z16, K1, Z16
-	VMULPS       Z11, Z16, Z16
-	VMOVUPS      Z16, 64(R13)
-	VMOVUPS      64(R12), Z17
-	VFMADD231PS  Z17, Z16, Z13
-	VMOVUPS      128(R13), Z16
-	VSUBPS       Z10, Z16, Z16
-	VCMPPS       $0x15, Z2, Z16, K1
-	VMOVAPS      Z0, Z17
-	VFMADD231PS  Z3, Z16, Z17
-	VSUBPS       Z0, Z17, Z17
-	VFNMADD231PS Z4, Z17, Z16
-	VMOVAPS      Z6, Z18
-	VFMADD231PS  Z16, Z5, Z18
-	VFMADD213PS  Z7, Z16, Z18
-	VFMADD213PS  Z8, Z16, Z18
-	VFMADD213PS  Z1, Z16, Z18
-	VFMADD213PS  Z1, Z16, Z18
-	VSCALEFPS    Z17, Z18, Z16
-	VMOVAPS.Z    Z16, K1, Z16
-	VMULPS       Z11, Z16, Z16
-	VMOVUPS      Z16, 128(R13)
-	VMOVUPS      128(R12), Z17
-	VFMADD231PS  Z17, Z16, Z14
-	VMOVUPS      192(R13), Z16
-	VSUBPS       Z10, Z16, Z16
-	VCMPPS       $0x15, Z2, Z16, K1
-	VMOVAPS      Z0, Z17
-	VFMADD231PS  Z3, Z16, Z17
-	VSUBPS       Z0, Z17, Z17
-	VFNMADD231PS Z4, Z17, Z16
-	VMOVAPS      Z6, Z18
-	VFMADD231PS  Z16, Z5, Z18
-	VFMADD213PS  Z7, Z16, Z18
-	VFMADD213PS  Z8, Z16, Z18
-	VFMADD213PS  Z1, Z16, Z18
-	VFMADD213PS  Z1, Z16, Z18
-	VSCALEFPS    Z17, Z18, Z16
-	VMOVAPS.Z    Z16, K1, Z16
-	VMULPS       Z11, Z16, Z16
-	VMOVUPS      Z16, 192(R13)
-	VMOVUPS      192(R12), Z17
-	VFMADD231PS  Z17, Z16, Z15
-	ADDQ         $0x00000100, R12
-	ADDQ         $0x00000100, R13
-	SUBQ         $0x00000040, R14
-	JGE          l22
-
-l22end:
-	ADDQ    $0x00000040, R14
-	SUBQ    $0x00000010, R14
-	JL      l92end
-	PCALIGN $0x40
-
-l92:
-	VMOVUPS      (R13), Z16
-	VSUBPS       Z10, Z16, Z16
-	VCMPPS       $0x15, Z2, Z16, K1
-	VMOVAPS      Z0, Z17
-	VFMADD231PS  Z3, Z16, Z17
-	VSUBPS       Z0, Z17, Z17
-	VFNMADD231PS Z4, Z17, Z16
-	VMOVAPS      Z6, Z18
-	VFMADD231PS  Z16, Z5, Z18
-	VFMADD213PS  Z7, Z16, Z18
-	VFMADD213PS  Z8, Z16, Z18
-	VFMADD213PS  Z1, Z16, Z18
-	VFMADD213PS  Z1, Z16, Z18
-	VSCALEFPS    Z17, Z18, Z16
-	VMOVAPS.Z    Z16, K1, Z16
-	VMULPS       Z11, Z16, Z16
-	VMOVUPS      Z16, (R13)
-	VMOVUPS      (R12), Z17
-	VFMADD231PS  Z17, Z16, Z12
-	ADDQ         $0x00000040, R12
-	ADDQ         $0x00000040, R13
-	SUBQ         $0x00000010, R14
-	JGE          l92
-
-l92end:
-	ADDQ         $0x00000010, R14
-	TESTQ        R14, R14
-	JZ           l111end
-	MOVL         $0x0000ffff, R15
-	BZHIL        R14, R15, R15
-	KMOVW        R15, K1
-	VMOVUPS.Z    (R13), K1, Z16
-	VSUBPS       Z10, Z16, Z16
-	VCMPPS       $0x15, Z2, Z16, K2
-	VMOVAPS      Z0, Z17
-	VFMADD231PS  Z3, Z16, Z17
-	VSUBPS       Z0, Z17, Z17
-	VFNMADD231PS Z4, Z17, Z16
-	VMOVAPS      Z6, Z18
-	VFMADD231PS  Z16, Z5, Z18
-	VFMADD213PS  Z7, Z16, Z18
-	VFMADD213PS  Z8, Z16, Z18
-	VFMADD213PS  Z1, Z16, Z18
-	VFMADD213PS  Z1, Z16, Z18
-	VSCALEFPS    Z17, Z18, Z16
-	VMOVAPS.Z    Z16, K2, Z16
-	VMULPS       Z11, Z16, Z16
-	VMOVUPS      Z16, K1, (R13)
-	VMOVUPS.Z    (R12), K1, Z17
-	VFMADD231PS  Z17, Z16, Z12
-	LEAQ         (R12)(R14*4), R12
-	LEAQ         (R13)(R14*4), R13
-
-l111end:
-	MOVQ    DI, R14
-	MOVQ    SI, R15
-	SUBQ    $0x00000010, R15
-	JL      l132end
-	PCALIGN $0x40
-
-l132:
-	VMOVUPS      (R14), Z16
-	VMOVUPS      (R13), Z17
-	VMINPS       Z16, Z17, Z17
-	VSUBPS       Z10, Z17, Z17
-	VCMPPS       $0x15, Z2, Z17, K1
-	VMOVAPS      Z0, Z18
-	VFMADD231PS  Z3, Z17, Z18
-	VSUBPS       Z0, Z18, Z18
-	VFNMADD231PS Z4, Z18, Z17
-	VMOVAPS      Z6, Z19
-	VFMADD231PS  Z17, Z5, Z19
-	VFMADD213PS  Z7, Z17, Z19
-	VFMADD213PS  Z8, Z17, Z19
-	VFMADD213PS  Z1, Z17, Z19
-	VFMADD213PS  Z1, Z17, Z19
-	VSCALEFPS    Z18, Z19, Z17
-	VMOVAPS.Z    Z17, K1, Z17
-	VMULPS       Z11, Z17, Z17
-	VMOVUPS      Z17, (R13)
-	VMOVUPS      (R12), Z18
-	VCMPPS       $0x15, Z9, Z16, K1
-	VMOVAPS.Z    Z18, K1, Z16
-	VFMADD231PS  Z16, Z17, Z12
-	ADDQ         $0x00000040, R12
-	ADDQ         $0x00000040, R13
-	ADDQ         $0x00000040, R14
-	SUBQ         $0x00000010, R15
-	JGE          l132
-
-l132end:
-	ADDQ         $0x00000010, R15
-	TESTQ        R15, R15
-	JZ           l155end
-	MOVL         $0x0000ffff, BP
-	BZHIL        R15, BP, BP
-	KMOVW        BP, K1
-	VMOVUPS.Z    (R14), K1, Z16
-	VMOVUPS.Z    (R13), K1, Z17
-	VMINPS       Z16, Z17, Z17
-	VSUBPS       Z10, Z17, Z10
-	VCMPPS       $0x15, Z2, Z10, K2
-	VMOVAPS      Z0, Z17
-	VFMADD231PS  Z3, Z10, Z17
-	VSUBPS       Z0, Z17, Z17
-	VFNMADD231PS Z4, Z17, Z10
-	VMOVAPS      Z6, Z18
-	VFMADD231PS  Z10, Z5, Z18
-	VFMADD213PS  Z7, Z10, Z18
-	VFMADD213PS  Z8, Z10, Z18
-	VFMADD213PS  Z1, Z10, Z18
-	VFMADD213PS  Z1, Z10, Z18
-	VSCALEFPS    Z17, Z18, Z10
-	VMOVAPS.Z    Z10, K2, Z10
-	VMULPS       Z11, Z10, Z10
-	VMOVUPS      Z10, K1, (R13)
-	VMOVUPS.Z    (R12), K1, Z11
-	VCMPPS       $0x15, Z9, Z16, K1
-	VMOVAPS.Z    Z11, K1, Z11
-	VFMADD231PS  Z11, Z10, Z12
-	LEAQ         (R12)(R15*4), R12
-	LEAQ         (R13)(R15*4), R13
-	LEAQ         (R14)(R15*4), R14
-
-l155end:
-	VADDPS     Z13, Z12, Z10
-	VADDPS     Z15, Z14, Z11
-	VADDPS     Z11, Z10, Z10
-	VSHUFF64X2 $0x4e, Z10, Z10, Z11
-	VADDPS     Z11, Z10, Z10
-	VSHUFF64X2 $0xb1, Z10, Z10, Z11
-	VADDPS     Z11, Z10, Z10
-	VPERMILPS  $0x4e, Z10, Z11
-	VADDPS     Z11, Z10, Z10
-	VPERMILPS  $0xb1, Z10, Z11
-	VADDPS     Z11, Z10, Z10
-	VMOVAPS    Z10, Z10
-	VMOVSS     X10, (R11)
-	ADDQ       $+4, R11
-	ADDQ       $+8, R10
-	ADDQ       CX, R9
-	ADDQ       CX, AX
-	ADDQ       R8, DI
-	DECQ       DX
-	JNZ        l12
-
-l12end:
-	VZEROUPPER
-	RET
-
-// func weightGrad512(s *float32, ld int, rows int, n int, tail int, edge *float32, back int, dw *float32, delta *float32)
-// Requires: AVX, AVX512F, BMI2
-TEXT ·weightGrad512(SB), NOSPLIT, $0-72
-	MOVQ  s+0(FP), AX
-	MOVQ  ld+8(FP), CX
-	MOVQ  rows+16(FP), DX
-	MOVQ  n+24(FP), BX
-	MOVQ  tail+32(FP), SI
-	MOVQ  edge+40(FP), DI
-	MOVQ  back+48(FP), R8
-	MOVQ  dw+56(FP), R9
-	MOVQ  delta+64(FP), R10
-	TESTQ DX, DX
-	JLE   l10end
-
-l10:
-	VBROADCASTSS (R10), Z0
-	MOVQ         R9, R11
-	MOVQ         AX, R12
-	MOVQ         BX, R13
-	SUBQ         $0x00000040, R13
-	JL           l15end
-	PCALIGN      $0x40
-
-l15:
-	VMOVUPS (R12), Z1
-	VMOVUPS (R11), Z2
-	VSUBPS  Z0, Z2, Z2
-	VMULPS  Z2, Z1, Z1
-	VMOVUPS Z1, (R11)
-	VMOVUPS 64(R12), Z1
-	VMOVUPS 64(R11), Z2
-	VSUBPS  Z0, Z2, Z2
-	VMULPS  Z2, Z1, Z1
-	VMOVUPS Z1, 64(R11)
-	VMOVUPS 128(R12), Z1
-	VMOVUPS 128(R11), Z2
-	VSUBPS  Z0, Z2, Z2
-	VMULPS  Z2, Z1, Z1
-	VMOVUPS Z1, 128(R11)
-	VMOVUPS 192(R12), Z1
-	VMOVUPS 192(R11), Z2
-	VSUBPS  Z0, Z2, Z2
-	VMULPS  Z2, Z1, Z1
-	VMOVUPS Z1, 192(R11)
-	ADDQ    $0x00000100, R11
-	ADDQ    $0x00000100, R12
-	SUBQ    $0x00000040, R13
-	JGE     l15
-
-l15end:
-	ADDQ    $0x00000040, R13
-	SUBQ    $0x00000010, R13
 	JL      l37end
 	PCALIGN $0x40
 
 l37:
-	VMOVUPS (R12), Z1
-	VMOVUPS (R11), Z2
-	VSUBPS  Z0, Z2, Z2
-	VMULPS  Z2, Z1, Z1
-	VMOVUPS Z1, (R11)
-	ADDQ    $0x00000040, R11
-	ADDQ    $0x00000040, R12
-	SUBQ    $0x00000010, R13
-	JGE     l37
+	VMOVUPS      (R11), Z5
+	VCMPPS.BCST  $0x15, constants<>+96(SB), Z5, K1
+	VMOVUPS      (R10), Z5
+	VBROADCASTSS constants<>+64(SB), Z8
+	VBLENDMPS    Z5, Z8, K1, Z6
+	VMAXPS       Z1, Z6, Z1
+	ADDQ         $0x00000040, R10
+	ADDQ         $0x00000040, R11
+	SUBQ         $0x00000010, R12
+	JGE          l37
 
 l37end:
-	ADDQ      $0x00000010, R13
-	TESTQ     R13, R13
-	JZ        l44end
-	MOVL      $0x0000ffff, R14
-	BZHIL     R13, R14, R14
-	KMOVW     R14, K1
-	VMOVUPS.Z (R12), K1, Z1
-	VMOVUPS.Z (R11), K1, Z2
-	VSUBPS    Z0, Z2, Z2
-	VMULPS    Z2, Z1, Z1
-	VMOVUPS   Z1, K1, (R11)
-	LEAQ      (R11)(R13*4), R11
-	LEAQ      (R12)(R13*4), R12
+	ADDQ         $0x00000010, R12
+	TESTQ        R12, R12
+	JZ           l44end
+	MOVL         $0x0000ffff, R13
+	BZHIL        R12, R13, R13
+	KMOVW        R13, K1
+	VMOVUPS.Z    (R11), K1, Z5
+	VCMPPS.BCST  $0x15, constants<>+96(SB), Z5, K2
+	VMOVUPS.Z    (R10), K1, Z5
+	VBROADCASTSS constants<>+64(SB), Z8
+	VBLENDMPS    Z5, Z8, K2, Z7
+	VMAXPS       Z1, Z7, Z1
+	LEAQ         (R10)(R12*4), R10
+	LEAQ         (R11)(R12*4), R11
 
 l44end:
-	MOVQ    DI, R13
-	MOVQ    SI, R14
-	SUBQ    $0x00000010, R14
-	JL      l53end
-	PCALIGN $0x40
-
-l53:
-	VMOVUPS     (R13), Z1
-	VMOVUPS     (R12), Z2
-	VMOVUPS     (R11), Z3
-	VSUBPS      Z0, Z3, Z3
-	VMULPS      Z3, Z2, Z2
-	VCMPPS.BCST $0x15, constants<>+416(SB), Z1, K1
-	VMOVAPS.Z   Z2, K1, Z1
-	VMOVUPS     Z1, (R11)
-	ADDQ        $0x00000040, R11
-	ADDQ        $0x00000040, R12
-	ADDQ        $0x00000040, R13
-	SUBQ        $0x00000010, R14
-	JGE         l53
-
-l53end:
-	ADDQ        $0x00000010, R14
-	TESTQ       R14, R14
-	JZ          l63end
-	MOVL        $0x0000ffff, R15
-	BZHIL       R14, R15, R15
-	KMOVW       R15, K1
-	VMOVUPS.Z   (R13), K1, Z1
-	VMOVUPS.Z   (R12), K1, Z2
-	VMOVUPS.Z   (R11), K1, Z3
-	VSUBPS      Z0, Z3, Z0
-	VMULPS      Z0, Z2, Z0
-	VCMPPS.BCST $0x15, constants<>+416(SB), Z1, K2
-	VMOVAPS.Z   Z0, K2, Z0
-	VMOVUPS     Z0, K1, (R11)
-	LEAQ        (R11)(R14*4), R11
-	LEAQ        (R12)(R14*4), R12
-	LEAQ        (R13)(R14*4), R13
-
-l63end:
-	ADDQ CX, R9
-	ADDQ $+4, R10
-	ADDQ CX, AX
-	ADDQ R8, DI
-	DECQ DX
-	JNZ  l10
+	VMAXPS     Z2, Z1, Z1
+	VMAXPS     Z4, Z3, Z2
+	VMAXPS     Z2, Z1, Z1
+	VSHUFF64X2 $0x4e, Z1, Z1, Z2
+	VMAXPS     Z2, Z1, Z1
+	VSHUFF64X2 $0xb1, Z1, Z1, Z2
+	VMAXPS     Z2, Z1, Z1
+	VPERMILPS  $0x4e, Z1, Z2
+	VMAXPS     Z2, Z1, Z1
+	VPERMILPS  $0xb1, Z1, Z2
+	VMAXPS     Z2, Z1, Z1
+	VMOVAPS    Z1, Z1
+	VMULPS     Z0, Z1, Z1
+	VMOVSS     X1, (R9)
+	VXORPS     Z1, Z1, Z1
+	VMOVSS     X1, 4(R9)
+	ADDQ       $+8, R9
+	ADDQ       CX, AX
+	ADDQ       R8, DI
+	DECQ       DX
+	JNZ        l10
 
 l10end:
 	VZEROUPPER
 	RET
 
-// func scoreGrad512(s *float32, ld int, rows int, n int, tail int, edge *float32, back int, dw *float32, stats *float32, delta *float32)
+// func weights512(s *float32, ld int, rows int, n int, tail int, edge *float32, back int, scale float32, state *float32)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2
-TEXT ·scoreGrad512(SB), NOSPLIT, $8-80
+TEXT ·weights512(SB), NOSPLIT, $0-72
 	MOVQ         s+0(FP), AX
 	MOVQ         ld+8(FP), CX
 	MOVQ         rows+16(FP), DX
@@ -1001,151 +346,416 @@ TEXT ·scoreGrad512(SB), NOSPLIT, $8-80
 	MOVQ         tail+32(FP), SI
 	MOVQ         edge+40(FP), DI
 	MOVQ         back+48(FP), R8
-	MOVQ         dw+56(FP), R9
-	MOVQ         stats+64(FP), R10
-	MOVQ         delta+72(FP), R11
-	VBROADCASTSS constants<>+160(SB), Z0
-	VBROADCASTSS constants<>+384(SB), Z1
-	VBROADCASTSS constants<>+128(SB), Z2
-	VBROADCASTSS constants<>+192(SB), Z3
+	VBROADCASTSS scale+56(FP), Z0
+	MOVQ         state+64(FP), R9
+	VBROADCASTSS constants<>+192(SB), Z1
+	VBROADCASTSS constants<>+416(SB), Z2
+	VBROADCASTSS constants<>+160(SB), Z3
 	VBROADCASTSS constants<>+224(SB), Z4
-	VBROADCASTSS constants<>+288(SB), Z5
-	VBROADCASTSS constants<>+256(SB), Z6
-	VBROADCASTSS constants<>+320(SB), Z7
+	VBROADCASTSS constants<>+256(SB), Z5
+	VBROADCASTSS constants<>+320(SB), Z6
+	VBROADCASTSS constants<>+288(SB), Z7
 	VBROADCASTSS constants<>+352(SB), Z8
-	VXORPS       Z9, Z9, Z9
+	VBROADCASTSS constants<>+384(SB), Z9
+	VXORPS       Z10, Z10, Z10
+	VBROADCASTSS constants<>+64(SB), Z11
+	VBROADCASTSS constants<>+128(SB), Z12
 	TESTQ        DX, DX
-	JLE          l12end
+	JLE          l11end
 
-l12:
-	VBROADCASTSS (R10), Z10
-	VBROADCASTSS 4(R10), Z11
-	VBROADCASTSS (R11), Z12
+l11:
+	VBROADCASTSS (R9), Z13
+	VCMPPS       $0x15, Z12, Z13, K1
+	VMOVAPS.Z    Z13, K1, Z13
+	VMOVAPS      Z10, Z16
+	VMOVAPS      Z10, Z17
+	VMOVAPS      Z10, Z18
+	VMOVAPS      Z10, Z19
+	MOVQ         AX, R10
+	MOVQ         BX, R11
+	SUBQ         $0x00000040, R11
+	JL           l21end
+	PCALIGN      $0x40
+
+l21:
+	VMOVUPS      (R10), Z20
+	VMULPS       Z0, Z20, Z20
+	VSUBPS       Z13, Z20, Z20
+	VCMPPS       $0x15, Z3, Z20, K1
+	VMOVAPS      Z1, Z21
+	VFMADD231PS  Z4, Z20, Z21
+	VSUBPS       Z1, Z21, Z21
+	VFNMADD231PS Z5, Z21, Z20
+	VMOVAPS      Z7, Z22
+	VFMADD231PS  Z20, Z6, Z22
+	VFMADD213PS  Z8, Z20, Z22
+	VFMADD213PS  Z9, Z20, Z22
+	VFMADD213PS  Z2, Z20, Z22
+	VFMADD213PS  Z2, Z20, Z22
+	VSCALEFPS    Z21, Z22, Z20
+	VMOVAPS.Z    Z20, K1, Z20
+	VMOVUPS      Z20, (R10)
+	VADDPS       Z20, Z16, Z16
+	VMOVUPS      64(R10), Z20
+	VMULPS       Z0, Z20, Z20
+	VSUBPS       Z13, Z20, Z20
+	VCMPPS       $0x15, Z3, Z20, K1
+	VMOVAPS      Z1, Z21
+	VFMADD231PS  Z4, Z20, Z21
+	VSUBPS       Z1, Z21, Z21
+	VFNMADD231PS Z5, Z21, Z20
+	VMOVAPS      Z7, Z22
+	VFMADD231PS  Z20, Z6, Z22
+	VFMADD213PS  Z8, Z20, Z22
+	VFMADD213PS  Z9, Z20, Z22
+	VFMADD213PS  Z2, Z20, Z22
+	VFMADD213PS  Z2, Z20, Z22
+	VSCALEFPS    Z21, Z22, Z20
+	VMOVAPS.Z    Z20, K1, Z20
+	VMOVUPS      Z20, 64(R10)
+	VADDPS       Z20, Z17, Z17
+	VMOVUPS      128(R10), Z20
+	VMULPS       Z0, Z20, Z20
+	VSUBPS       Z13, Z20, Z20
+	VCMPPS       $0x15, Z3, Z20, K1
+	VMOVAPS      Z1, Z21
+	VFMADD231PS  Z4, Z20, Z21
+	VSUBPS       Z1, Z21, Z21
+	VFNMADD231PS Z5, Z21, Z20
+	VMOVAPS      Z7, Z22
+	VFMADD231PS  Z20, Z6, Z22
+	VFMADD213PS  Z8, Z20, Z22
+	VFMADD213PS  Z9, Z20, Z22
+	VFMADD213PS  Z2, Z20, Z22
+	VFMADD213PS  Z2, Z20, Z22
+	VSCALEFPS    Z21, Z22, Z20
+	VMOVAPS.Z    Z20, K1, Z20
+	VMOVUPS      Z20, 128(R10)
+	VADDPS       Z20, Z18, Z18
+	VMOVUPS      192(R10), Z20
+	VMULPS       Z0, Z20, Z20
+	VSUBPS       Z13, Z20, Z20
+	VCMPPS       $0x15, Z3, Z20, K1
+	VMOVAPS      Z1, Z21
+	VFMADD231PS  Z4, Z20, Z21
+	VSUBPS       Z1, Z21, Z21
+	VFNMADD231PS Z5, Z21, Z20
+	VMOVAPS      Z7, Z22
+	VFMADD231PS  Z20, Z6, Z22
+	VFMADD213PS  Z8, Z20, Z22
+	VFMADD213PS  Z9, Z20, Z22
+	VFMADD213PS  Z2, Z20, Z22
+	VFMADD213PS  Z2, Z20, Z22
+	VSCALEFPS    Z21, Z22, Z20
+	VMOVAPS.Z    Z20, K1, Z20
+	VMOVUPS      Z20, 192(R10)
+	VADDPS       Z20, Z19, Z19
+	ADDQ         $0x00000100, R10
+	SUBQ         $0x00000040, R11
+	JGE          l21
+
+l21end:
+	ADDQ    $0x00000040, R11
+	SUBQ    $0x00000010, R11
+	JL      l87end
+	PCALIGN $0x40
+
+l87:
+	VMOVUPS      (R10), Z20
+	VMULPS       Z0, Z20, Z20
+	VSUBPS       Z13, Z20, Z20
+	VCMPPS       $0x15, Z3, Z20, K1
+	VMOVAPS      Z1, Z21
+	VFMADD231PS  Z4, Z20, Z21
+	VSUBPS       Z1, Z21, Z21
+	VFNMADD231PS Z5, Z21, Z20
+	VMOVAPS      Z7, Z22
+	VFMADD231PS  Z20, Z6, Z22
+	VFMADD213PS  Z8, Z20, Z22
+	VFMADD213PS  Z9, Z20, Z22
+	VFMADD213PS  Z2, Z20, Z22
+	VFMADD213PS  Z2, Z20, Z22
+	VSCALEFPS    Z21, Z22, Z20
+	VMOVAPS.Z    Z20, K1, Z20
+	VMOVUPS      Z20, (R10)
+	VADDPS       Z20, Z16, Z16
+	ADDQ         $0x00000040, R10
+	SUBQ         $0x00000010, R11
+	JGE          l87
+
+l87end:
+	ADDQ         $0x00000010, R11
+	TESTQ        R11, R11
+	JZ           l105end
+	MOVL         $0x0000ffff, R12
+	BZHIL        R11, R12, R12
+	KMOVW        R12, K1
+	VMOVUPS.Z    (R10), K1, Z20
+	VMULPS       Z0, Z20, Z20
+	VSUBPS       Z13, Z20, Z20
+	VCMPPS       $0x15, Z3, Z20, K2
+	VMOVAPS      Z1, Z21
+	VFMADD231PS  Z4, Z20, Z21
+	VSUBPS       Z1, Z21, Z21
+	VFNMADD231PS Z5, Z21, Z20
+	VMOVAPS      Z7, Z22
+	VFMADD231PS  Z20, Z6, Z22
+	VFMADD213PS  Z8, Z20, Z22
+	VFMADD213PS  Z9, Z20, Z22
+	VFMADD213PS  Z2, Z20, Z22
+	VFMADD213PS  Z2, Z20, Z22
+	VSCALEFPS    Z21, Z22, Z20
+	VMOVAPS.Z    Z20, K2, Z20
+	VMOVUPS      Z20, K1, (R10)
+	VADDPS       Z20, Z16, Z16
+	LEAQ         (R10)(R11*4), R10
+
+l105end:
+	MOVQ    DI, R11
+	MOVQ    SI, R12
+	SUBQ    $0x00000010, R12
+	JL      l125end
+	PCALIGN $0x40
+
+l125:
+	VMOVUPS      (R11), Z20
+	VCMPPS       $0x15, Z10, Z20, K1
+	VMOVUPS      (R10), Z20
+	VBLENDMPS    Z20, Z11, K1, Z14
+	VMULPS       Z0, Z14, Z20
+	VSUBPS       Z13, Z20, Z20
+	VCMPPS       $0x15, Z3, Z20, K1
+	VMOVAPS      Z1, Z21
+	VFMADD231PS  Z4, Z20, Z21
+	VSUBPS       Z1, Z21, Z21
+	VFNMADD231PS Z5, Z21, Z20
+	VMOVAPS      Z7, Z22
+	VFMADD231PS  Z20, Z6, Z22
+	VFMADD213PS  Z8, Z20, Z22
+	VFMADD213PS  Z9, Z20, Z22
+	VFMADD213PS  Z2, Z20, Z22
+	VFMADD213PS  Z2, Z20, Z22
+	VSCALEFPS    Z21, Z22, Z20
+	VMOVAPS.Z    Z20, K1, Z20
+	VMOVUPS      Z20, (R10)
+	VADDPS       Z20, Z16, Z16
+	ADDQ         $0x00000040, R10
+	ADDQ         $0x00000040, R11
+	SUBQ         $0x00000010, R12
+	JGE          l125
+
+l125end:
+	ADDQ         $0x00000010, R12
+	TESTQ        R12, R12
+	JZ           l146end
+	MOVL         $0x0000ffff, R13
+	BZHIL        R12, R13, R13
+	KMOVW        R13, K1
+	VMOVUPS.Z    (R11), K1, Z20
+	VCMPPS       $0x15, Z10, Z20, K2
+	VMOVUPS.Z    (R10), K1, Z20
+	VBLENDMPS    Z20, Z11, K2, Z15
+	VMULPS       Z0, Z15, Z20
+	VSUBPS       Z13, Z20, Z13
+	VCMPPS       $0x15, Z3, Z13, K2
+	VMOVAPS      Z1, Z20
+	VFMADD231PS  Z4, Z13, Z20
+	VSUBPS       Z1, Z20, Z20
+	VFNMADD231PS Z5, Z20, Z13
+	VMOVAPS      Z7, Z21
+	VFMADD231PS  Z13, Z6, Z21
+	VFMADD213PS  Z8, Z13, Z21
+	VFMADD213PS  Z9, Z13, Z21
+	VFMADD213PS  Z2, Z13, Z21
+	VFMADD213PS  Z2, Z13, Z21
+	VSCALEFPS    Z20, Z21, Z13
+	VMOVAPS.Z    Z13, K2, Z13
+	VMOVUPS      Z13, K1, (R10)
+	VADDPS       Z13, Z16, Z16
+	LEAQ         (R10)(R12*4), R10
+	LEAQ         (R11)(R12*4), R11
+
+l146end:
+	VBROADCASTSS 4(R9), Z13
+	VADDPS       Z17, Z16, Z16
+	VADDPS       Z19, Z18, Z17
+	VADDPS       Z17, Z16, Z16
+	VSHUFF64X2   $0x4e, Z16, Z16, Z17
+	VADDPS       Z17, Z16, Z16
+	VSHUFF64X2   $0xb1, Z16, Z16, Z17
+	VADDPS       Z17, Z16, Z16
+	VPERMILPS    $0x4e, Z16, Z17
+	VADDPS       Z17, Z16, Z16
+	VPERMILPS    $0xb1, Z16, Z17
+	VADDPS       Z17, Z16, Z16
+	VMOVAPS      Z16, Z16
+	VADDPS       Z16, Z13, Z13
+	VMOVSS       X13, 4(R9)
+	ADDQ         $+8, R9
+	ADDQ         CX, AX
+	ADDQ         R8, DI
+	DECQ         DX
+	JNZ          l11
+
+l11end:
+	VZEROUPPER
+	RET
+
+// func deltas512(s *float32, ld int, rows int, n int, tail int, edge *float32, back int, scale float32, dw *float32, stats *float32, delta *float32)
+// Requires: AVX, AVX512DQ, AVX512F, BMI2
+TEXT ·deltas512(SB), NOSPLIT, $8-88
+	MOVQ         s+0(FP), AX
+	MOVQ         ld+8(FP), CX
+	MOVQ         rows+16(FP), DX
+	MOVQ         n+24(FP), BX
+	MOVQ         tail+32(FP), SI
+	MOVQ         edge+40(FP), DI
+	MOVQ         back+48(FP), R8
+	VBROADCASTSS scale+56(FP), Z0
+	MOVQ         dw+64(FP), R9
+	MOVQ         stats+72(FP), R10
+	MOVQ         delta+80(FP), R11
+	VBROADCASTSS constants<>+192(SB), Z1
+	VBROADCASTSS constants<>+416(SB), Z2
+	VBROADCASTSS constants<>+160(SB), Z3
+	VBROADCASTSS constants<>+224(SB), Z4
+	VBROADCASTSS constants<>+256(SB), Z5
+	VBROADCASTSS constants<>+320(SB), Z6
+	VBROADCASTSS constants<>+288(SB), Z7
+	VBROADCASTSS constants<>+352(SB), Z8
+	VBROADCASTSS constants<>+384(SB), Z9
+	VXORPS       Z10, Z10, Z10
+	VBROADCASTSS constants<>+64(SB), Z11
+	TESTQ        DX, DX
+	JLE          l13end
+
+l13:
+	VBROADCASTSS (R10), Z12
+	VBROADCASTSS 4(R10), Z13
+	VMOVAPS      Z10, Z14
+	VMOVAPS      Z10, Z15
+	VMOVAPS      Z10, Z16
+	VMOVAPS      Z10, Z17
 	MOVQ         R9, R12
 	MOVQ         AX, R13
 	MOVQ         BX, R14
 	SUBQ         $0x00000040, R14
-	JL           l19end
+	JL           l23end
 	PCALIGN      $0x40
 
-l19:
-	VMOVUPS      (R13), Z13
-	VSUBPS       Z10, Z13, Z13
-	VCMPPS       $0x15, Z2, Z13, K1
-	VMOVAPS      Z0, Z14
-	VFMADD231PS  Z3, Z13, Z14
-	VSUBPS       Z0, Z14, Z14
-	VFNMADD231PS Z4, Z14, Z13
-	VMOVAPS      Z6, Z15
-	VFMADD231PS  Z13, Z5, Z15
-	VFMADD213PS  Z7, Z13, Z15
-	VFMADD213PS  Z8, Z13, Z15
-	VFMADD213PS  Z1, Z13, Z15
-	VFMADD213PS  Z1, Z13, Z15
-	VSCALEFPS    Z14, Z15, Z13
-	VMOVAPS.Z    Z13, K1, Z13
-	VMULPS       Z11, Z13, Z13
-	VMOVUPS      Z13, (R13)
-	VMOVUPS      (R12), Z14
-	VSUBPS       Z12, Z14, Z14
-	VMULPS       Z14, Z13, Z13
-	VMOVUPS      Z13, (R12)
-	VMOVUPS      64(R13), Z13
-	VSUBPS       Z10, Z13, Z13
-	VCMPPS       $0x15, Z2, Z13, K1
-	VMOVAPS      Z0, Z14
-	VFMADD231PS  Z3, Z13, Z14
-	VSUBPS       Z0, Z14, Z14
-	VFNMADD231PS Z4, Z14, Z13
-	VMOVAPS      Z6, Z15
-	VFMADD231PS  Z13, Z5, Z15
-	VFMADD213PS  Z7, Z13, Z15
-	VFMADD213PS  Z8, Z13, Z15
-	VFMADD213PS  Z1, Z13, Z15
-	VFMADD213PS  Z1, Z13, Z15
-	VSCALEFPS    Z14, Z15, Z13
-	VMOVAPS.Z    Z13, K1, Z13
-	VMULPS       Z11, Z13, Z13
-	VMOVUPS      Z13, 64(R13)
-	VMOVUPS      64(R12), Z14
-	VSUBPS       Z12, Z14, Z14
-	VMULPS       Z14, Z13, Z13
-	VMOVUPS      Z13, 64(R12)
-	VMOVUPS      128(R13), Z13
-	VSUBPS       Z10, Z13, Z13
-	VCMPPS       $0x15, Z2, Z13, K1
-	VMOVAPS      Z0, Z14
-	VFMADD231PS  Z3, Z13, Z14
-	VSUBPS       Z0, Z14, Z14
-	VFNMADD231PS Z4, Z14, Z13
-	VMOVAPS      Z6, Z15
-	VFMADD231PS  Z13, Z5, Z15
-	VFMADD213PS  Z7, Z13, Z15
-	VFMADD213PS  Z8, Z13, Z15
-	VFMADD213PS  Z1, Z13, Z15
-	VFMADD213PS  Z1, Z13, Z15
-	VSCALEFPS    Z14, Z15, Z13
-	VMOVAPS.Z    Z13, K1, Z13
-	VMULPS       Z11, Z13, Z13
-	VMOVUPS      Z13, 128(R13)
-	VMOVUPS      128(R12), Z14
-	VSUBPS       Z12, Z14, Z14
-	VMULPS       Z14, Z13, Z13
-	VMOVUPS      Z13, 128(R12)
-	VMOVUPS      192(R13), Z13
-	VSUBPS       Z10, Z13, Z13
-	VCMPPS       $0x15, Z2, Z13, K1
-	VMOVAPS      Z0, Z14
-	VFMADD231PS  Z3, Z13, Z14
-	VSUBPS       Z0, Z14, Z14
-	VFNMADD231PS Z4, Z14, Z13
-	VMOVAPS      Z6, Z15
-	VFMADD231PS  Z13, Z5, Z15
-	VFMADD213PS  Z7, Z13, Z15
-	VFMADD213PS  Z8, Z13, Z15
-	VFMADD213PS  Z1, Z13, Z15
-	VFMADD213PS  Z1, Z13, Z15
-	VSCALEFPS    Z14, Z15, Z13
-	VMOVAPS.Z    Z13, K1, Z13
-	VMULPS       Z11, Z13, Z13
-	VMOVUPS      Z13, 192(R13)
-	VMOVUPS      192(R12), Z14
-	VSUBPS       Z12, Z14, Z14
-	VMULPS       Z14, Z13, Z13
-	VMOVUPS      Z13, 192(R12)
+l23:
+	VMOVUPS      (R13), Z18
+	VMULPS       Z0, Z18, Z18
+	VSUBPS       Z12, Z18, Z18
+	VCMPPS       $0x15, Z3, Z18, K1
+	VMOVAPS      Z1, Z21
+	VFMADD231PS  Z4, Z18, Z21
+	VSUBPS       Z1, Z21, Z21
+	VFNMADD231PS Z5, Z21, Z18
+	VMOVAPS      Z7, Z22
+	VFMADD231PS  Z18, Z6, Z22
+	VFMADD213PS  Z8, Z18, Z22
+	VFMADD213PS  Z9, Z18, Z22
+	VFMADD213PS  Z2, Z18, Z22
+	VFMADD213PS  Z2, Z18, Z22
+	VSCALEFPS    Z21, Z22, Z18
+	VMOVAPS.Z    Z18, K1, Z18
+	VMULPS       Z13, Z18, Z18
+	VMOVUPS      Z18, (R13)
+	VMOVUPS      (R12), Z21
+	VFMADD231PS  Z21, Z18, Z14
+	VMOVUPS      64(R13), Z18
+	VMULPS       Z0, Z18, Z18
+	VSUBPS       Z12, Z18, Z18
+	VCMPPS       $0x15, Z3, Z18, K1
+	VMOVAPS      Z1, Z21
+	VFMADD231PS  Z4, Z18, Z21
+	VSUBPS       Z1, Z21, Z21
+	VFNMADD231PS Z5, Z21, Z18
+	VMOVAPS      Z7, Z22
+	VFMADD231PS  Z18, Z6, Z22
+	VFMADD213PS  Z8, Z18, Z22
+	VFMADD213PS  Z9, Z18, Z22
+	VFMADD213PS  Z2, Z18, Z22
+	VFMADD213PS  Z2, Z18, Z22
+	VSCALEFPS    Z21, Z22, Z18
+	VMOVAPS.Z    Z18, K1, Z18
+	VMULPS       Z13, Z18, Z18
+	VMOVUPS      Z18, 64(R13)
+	VMOVUPS      64(R12), Z21
+	VFMADD231PS  Z21, Z18, Z15
+	VMOVUPS      128(R13), Z18
+	VMULPS       Z0, Z18, Z18
+	VSUBPS       Z12, Z18, Z18
+	VCMPPS       $0x15, Z3, Z18, K1
+	VMOVAPS      Z1, Z21
+	VFMADD231PS  Z4, Z18, Z21
+	VSUBPS       Z1, Z21, Z21
+	VFNMADD231PS Z5, Z21, Z18
+	VMOVAPS      Z7, Z22
+	VFMADD231PS  Z18, Z6, Z22
+	VFMADD213PS  Z8, Z18, Z22
+	VFMADD213PS  Z9, Z18, Z22
+	VFMADD213PS  Z2, Z18, Z22
+	VFMADD213PS  Z2, Z18, Z22
+	VSCALEFPS    Z21, Z22, Z18
+	VMOVAPS.Z    Z18, K1, Z18
+	VMULPS       Z13, Z18, Z18
+	VMOVUPS      Z18, 128(R13)
+	VMOVUPS      128(R12), Z21
+	VFMADD231PS  Z21, Z18, Z16
+	VMOVUPS      192(R13), Z18
+	VMULPS       Z0, Z18, Z18
+	VSUBPS       Z12, Z18, Z18
+	VCMPPS       $0x15, Z3, Z18, K1
+	VMOVAPS      Z1, Z21
+	VFMADD231PS  Z4, Z18, Z21
+	VSUBPS       Z1, Z21, Z21
+	VFNMADD231PS Z5, Z21, Z18
+	VMOVAPS      Z7, Z22
+	VFMADD231PS  Z18, Z6, Z22
+	VFMADD213PS  Z8, Z18, Z22
+	VFMADD213PS  Z9, Z18, Z22
+	VFMADD213PS  Z2, Z18, Z22
+	VFMADD213PS  Z2, Z18, Z22
+	VSCALEFPS    Z21, Z22, Z18
+	VMOVAPS.Z    Z18, K1, Z18
+	VMULPS       Z13, Z18, Z18
+	VMOVUPS      Z18, 192(R13)
+	VMOVUPS      192(R12), Z21
+	VFMADD231PS  Z21, Z18, Z17
 	ADDQ         $0x00000100, R12
 	ADDQ         $0x00000100, R13
 	SUBQ         $0x00000040, R14
-	JGE          l19
+	JGE          l23
 
-l19end:
+l23end:
 	ADDQ    $0x00000040, R14
 	SUBQ    $0x00000010, R14
 	JL      l97end
 	PCALIGN $0x40
 
 l97:
-	VMOVUPS      (R13), Z13
-	VSUBPS       Z10, Z13, Z13
-	VCMPPS       $0x15, Z2, Z13, K1
-	VMOVAPS      Z0, Z14
-	VFMADD231PS  Z3, Z13, Z14
-	VSUBPS       Z0, Z14, Z14
-	VFNMADD231PS Z4, Z14, Z13
-	VMOVAPS      Z6, Z15
-	VFMADD231PS  Z13, Z5, Z15
-	VFMADD213PS  Z7, Z13, Z15
-	VFMADD213PS  Z8, Z13, Z15
-	VFMADD213PS  Z1, Z13, Z15
-	VFMADD213PS  Z1, Z13, Z15
-	VSCALEFPS    Z14, Z15, Z13
-	VMOVAPS.Z    Z13, K1, Z13
-	VMULPS       Z11, Z13, Z13
-	VMOVUPS      Z13, (R13)
-	VMOVUPS      (R12), Z14
-	VSUBPS       Z12, Z14, Z14
-	VMULPS       Z14, Z13, Z13
-	VMOVUPS      Z13, (R12)
+	VMOVUPS      (R13), Z18
+	VMULPS       Z0, Z18, Z18
+	VSUBPS       Z12, Z18, Z18
+	VCMPPS       $0x15, Z3, Z18, K1
+	VMOVAPS      Z1, Z21
+	VFMADD231PS  Z4, Z18, Z21
+	VSUBPS       Z1, Z21, Z21
+	VFNMADD231PS Z5, Z21, Z18
+	VMOVAPS      Z7, Z22
+	VFMADD231PS  Z18, Z6, Z22
+	VFMADD213PS  Z8, Z18, Z22
+	VFMADD213PS  Z9, Z18, Z22
+	VFMADD213PS  Z2, Z18, Z22
+	VFMADD213PS  Z2, Z18, Z22
+	VSCALEFPS    Z21, Z22, Z18
+	VMOVAPS.Z    Z18, K1, Z18
+	VMULPS       Z13, Z18, Z18
+	VMOVUPS      Z18, (R13)
+	VMOVUPS      (R12), Z21
+	VFMADD231PS  Z21, Z18, Z14
 	ADDQ         $0x00000040, R12
 	ADDQ         $0x00000040, R13
 	SUBQ         $0x00000010, R14
@@ -1154,215 +764,667 @@ l97:
 l97end:
 	ADDQ         $0x00000010, R14
 	TESTQ        R14, R14
-	JZ           l118end
+	JZ           l117end
 	MOVL         $0x0000ffff, R15
 	BZHIL        R14, R15, R15
 	KMOVW        R15, K1
-	VMOVUPS.Z    (R13), K1, Z13
-	VSUBPS       Z10, Z13, Z13
-	VCMPPS       $0x15, Z2, Z13, K2
-	VMOVAPS      Z0, Z14
-	VFMADD231PS  Z3, Z13, Z14
-	VSUBPS       Z0, Z14, Z14
-	VFNMADD231PS Z4, Z14, Z13
-	VMOVAPS      Z6, Z15
-	VFMADD231PS  Z13, Z5, Z15
-	VFMADD213PS  Z7, Z13, Z15
-	VFMADD213PS  Z8, Z13, Z15
-	VFMADD213PS  Z1, Z13, Z15
-	VFMADD213PS  Z1, Z13, Z15
-	VSCALEFPS    Z14, Z15, Z13
-	VMOVAPS.Z    Z13, K2, Z13
-	VMULPS       Z11, Z13, Z13
-	VMOVUPS      Z13, K1, (R13)
-	VMOVUPS.Z    (R12), K1, Z14
-	VSUBPS       Z12, Z14, Z14
-	VMULPS       Z14, Z13, Z13
-	VMOVUPS      Z13, K1, (R12)
+	VMOVUPS.Z    (R13), K1, Z18
+	VMULPS       Z0, Z18, Z18
+	VSUBPS       Z12, Z18, Z18
+	VCMPPS       $0x15, Z3, Z18, K2
+	VMOVAPS      Z1, Z21
+	VFMADD231PS  Z4, Z18, Z21
+	VSUBPS       Z1, Z21, Z21
+	VFNMADD231PS Z5, Z21, Z18
+	VMOVAPS      Z7, Z22
+	VFMADD231PS  Z18, Z6, Z22
+	VFMADD213PS  Z8, Z18, Z22
+	VFMADD213PS  Z9, Z18, Z22
+	VFMADD213PS  Z2, Z18, Z22
+	VFMADD213PS  Z2, Z18, Z22
+	VSCALEFPS    Z21, Z22, Z18
+	VMOVAPS.Z    Z18, K2, Z18
+	VMULPS       Z13, Z18, Z18
+	VMOVUPS      Z18, K1, (R13)
+	VMOVUPS.Z    (R12), K1, Z21
+	VFMADD231PS  Z21, Z18, Z14
 	LEAQ         (R12)(R14*4), R12
 	LEAQ         (R13)(R14*4), R13
 
-l118end:
+l117end:
 	MOVQ    DI, R14
 	MOVQ    SI, R15
 	SUBQ    $0x00000010, R15
-	JL      l141end
+	JL      l139end
 	PCALIGN $0x40
 
-l141:
-	VMOVUPS      (R14), Z13
-	VMOVUPS      (R13), Z14
-	VMINPS       Z13, Z14, Z14
-	VSUBPS       Z10, Z14, Z14
-	VCMPPS       $0x15, Z2, Z14, K1
-	VMOVAPS      Z0, Z15
-	VFMADD231PS  Z3, Z14, Z15
-	VSUBPS       Z0, Z15, Z15
-	VFNMADD231PS Z4, Z15, Z14
-	VMOVAPS      Z6, Z16
-	VFMADD231PS  Z14, Z5, Z16
-	VFMADD213PS  Z7, Z14, Z16
-	VFMADD213PS  Z8, Z14, Z16
-	VFMADD213PS  Z1, Z14, Z16
-	VFMADD213PS  Z1, Z14, Z16
-	VSCALEFPS    Z15, Z16, Z14
-	VMOVAPS.Z    Z14, K1, Z14
-	VMULPS       Z11, Z14, Z14
-	VMOVUPS      Z14, (R13)
-	VMOVUPS      (R12), Z15
-	VSUBPS       Z12, Z15, Z15
-	VMULPS       Z15, Z14, Z14
-	VCMPPS       $0x15, Z9, Z13, K1
-	VMOVAPS.Z    Z14, K1, Z13
-	VMOVUPS      Z13, (R12)
+l139:
+	VMOVUPS      (R14), Z18
+	VCMPPS       $0x15, Z10, Z18, K1
+	VMOVUPS      (R13), Z18
+	VBLENDMPS    Z18, Z11, K1, Z19
+	VMULPS       Z0, Z19, Z18
+	VSUBPS       Z12, Z18, Z18
+	VCMPPS       $0x15, Z3, Z18, K2
+	VMOVAPS      Z1, Z21
+	VFMADD231PS  Z4, Z18, Z21
+	VSUBPS       Z1, Z21, Z21
+	VFNMADD231PS Z5, Z21, Z18
+	VMOVAPS      Z7, Z22
+	VFMADD231PS  Z18, Z6, Z22
+	VFMADD213PS  Z8, Z18, Z22
+	VFMADD213PS  Z9, Z18, Z22
+	VFMADD213PS  Z2, Z18, Z22
+	VFMADD213PS  Z2, Z18, Z22
+	VSCALEFPS    Z21, Z22, Z18
+	VMOVAPS.Z    Z18, K2, Z18
+	VMULPS       Z13, Z18, Z18
+	VMOVUPS      Z18, (R13)
+	VMOVUPS      (R12), Z21
+	VMOVAPS.Z    Z21, K1, Z21
+	VFMADD231PS  Z21, Z18, Z14
 	ADDQ         $0x00000040, R12
 	ADDQ         $0x00000040, R13
 	ADDQ         $0x00000040, R14
 	SUBQ         $0x00000010, R15
-	JGE          l141
+	JGE          l139
 
-l141end:
+l139end:
 	ADDQ         $0x00000010, R15
 	TESTQ        R15, R15
-	JZ           l166end
+	JZ           l163end
 	MOVL         $0x0000ffff, BP
 	BZHIL        R15, BP, BP
 	KMOVW        BP, K1
-	VMOVUPS.Z    (R14), K1, Z13
-	VMOVUPS.Z    (R13), K1, Z14
-	VMINPS       Z13, Z14, Z14
-	VSUBPS       Z10, Z14, Z10
-	VCMPPS       $0x15, Z2, Z10, K2
-	VMOVAPS      Z0, Z14
-	VFMADD231PS  Z3, Z10, Z14
-	VSUBPS       Z0, Z14, Z14
-	VFNMADD231PS Z4, Z14, Z10
-	VMOVAPS      Z6, Z15
-	VFMADD231PS  Z10, Z5, Z15
-	VFMADD213PS  Z7, Z10, Z15
-	VFMADD213PS  Z8, Z10, Z15
-	VFMADD213PS  Z1, Z10, Z15
-	VFMADD213PS  Z1, Z10, Z15
-	VSCALEFPS    Z14, Z15, Z10
-	VMOVAPS.Z    Z10, K2, Z10
-	VMULPS       Z11, Z10, Z10
-	VMOVUPS      Z10, K1, (R13)
-	VMOVUPS.Z    (R12), K1, Z11
-	VSUBPS       Z12, Z11, Z11
-	VMULPS       Z11, Z10, Z10
-	VCMPPS       $0x15, Z9, Z13, K2
-	VMOVAPS.Z    Z10, K2, Z10
-	VMOVUPS      Z10, K1, (R12)
+	VMOVUPS.Z    (R14), K1, Z18
+	VCMPPS       $0x15, Z10, Z18, K2
+	VMOVUPS.Z    (R13), K1, Z18
+	VBLENDMPS    Z18, Z11, K2, Z20
+	VMULPS       Z0, Z20, Z18
+	VSUBPS       Z12, Z18, Z12
+	VCMPPS       $0x15, Z3, Z12, K3
+	VMOVAPS      Z1, Z18
+	VFMADD231PS  Z4, Z12, Z18
+	VSUBPS       Z1, Z18, Z18
+	VFNMADD231PS Z5, Z18, Z12
+	VMOVAPS      Z7, Z21
+	VFMADD231PS  Z12, Z6, Z21
+	VFMADD213PS  Z8, Z12, Z21
+	VFMADD213PS  Z9, Z12, Z21
+	VFMADD213PS  Z2, Z12, Z21
+	VFMADD213PS  Z2, Z12, Z21
+	VSCALEFPS    Z18, Z21, Z12
+	VMOVAPS.Z    Z12, K3, Z12
+	VMULPS       Z13, Z12, Z12
+	VMOVUPS      Z12, K1, (R13)
+	VMOVUPS.Z    (R12), K1, Z13
+	VMOVAPS.Z    Z13, K2, Z13
+	VFMADD231PS  Z13, Z12, Z14
 	LEAQ         (R12)(R15*4), R12
 	LEAQ         (R13)(R15*4), R13
 	LEAQ         (R14)(R15*4), R14
 
-l166end:
+l163end:
+	VADDPS     Z15, Z14, Z12
+	VADDPS     Z17, Z16, Z13
+	VADDPS     Z13, Z12, Z12
+	VSHUFF64X2 $0x4e, Z12, Z12, Z13
+	VADDPS     Z13, Z12, Z12
+	VSHUFF64X2 $0xb1, Z12, Z12, Z13
+	VADDPS     Z13, Z12, Z12
+	VPERMILPS  $0x4e, Z12, Z13
+	VADDPS     Z13, Z12, Z12
+	VPERMILPS  $0xb1, Z12, Z13
+	VADDPS     Z13, Z12, Z12
+	VMOVAPS    Z12, Z12
+	VMOVSS     X12, (R11)
+	ADDQ       $+4, R11
+	ADDQ       $+8, R10
+	ADDQ       CX, R9
+	ADDQ       CX, AX
+	ADDQ       R8, DI
+	DECQ       DX
+	JNZ        l13
+
+l13end:
+	VZEROUPPER
+	RET
+
+// func weightGrad512(s *float32, ld int, rows int, n int, tail int, edge *float32, back int, slope float32, dw *float32, delta *float32)
+// Requires: AVX, AVX512F, BMI2
+TEXT ·weightGrad512(SB), NOSPLIT, $0-80
+	MOVQ         s+0(FP), AX
+	MOVQ         ld+8(FP), CX
+	MOVQ         rows+16(FP), DX
+	MOVQ         n+24(FP), BX
+	MOVQ         tail+32(FP), SI
+	MOVQ         edge+40(FP), DI
+	MOVQ         back+48(FP), R8
+	VBROADCASTSS slope+56(FP), Z0
+	MOVQ         dw+64(FP), R9
+	MOVQ         delta+72(FP), R10
+	TESTQ        DX, DX
+	JLE          l11end
+
+l11:
+	VBROADCASTSS (R10), Z1
+	MOVQ         R9, R11
+	MOVQ         AX, R12
+	MOVQ         BX, R13
+	SUBQ         $0x00000040, R13
+	JL           l16end
+	PCALIGN      $0x40
+
+l16:
+	VMOVUPS (R12), Z2
+	VMULPS  Z0, Z2, Z2
+	VMOVUPS (R11), Z3
+	VSUBPS  Z1, Z3, Z3
+	VMULPS  Z3, Z2, Z2
+	VMOVUPS Z2, (R11)
+	VMOVUPS 64(R12), Z2
+	VMULPS  Z0, Z2, Z2
+	VMOVUPS 64(R11), Z3
+	VSUBPS  Z1, Z3, Z3
+	VMULPS  Z3, Z2, Z2
+	VMOVUPS Z2, 64(R11)
+	VMOVUPS 128(R12), Z2
+	VMULPS  Z0, Z2, Z2
+	VMOVUPS 128(R11), Z3
+	VSUBPS  Z1, Z3, Z3
+	VMULPS  Z3, Z2, Z2
+	VMOVUPS Z2, 128(R11)
+	VMOVUPS 192(R12), Z2
+	VMULPS  Z0, Z2, Z2
+	VMOVUPS 192(R11), Z3
+	VSUBPS  Z1, Z3, Z3
+	VMULPS  Z3, Z2, Z2
+	VMOVUPS Z2, 192(R11)
+	ADDQ    $0x00000100, R11
+	ADDQ    $0x00000100, R12
+	SUBQ    $0x00000040, R13
+	JGE     l16
+
+l16end:
+	ADDQ    $0x00000040, R13
+	SUBQ    $0x00000010, R13
+	JL      l42end
+	PCALIGN $0x40
+
+l42:
+	VMOVUPS (R12), Z2
+	VMULPS  Z0, Z2, Z2
+	VMOVUPS (R11), Z3
+	VSUBPS  Z1, Z3, Z3
+	VMULPS  Z3, Z2, Z2
+	VMOVUPS Z2, (R11)
+	ADDQ    $0x00000040, R11
+	ADDQ    $0x00000040, R12
+	SUBQ    $0x00000010, R13
+	JGE     l42
+
+l42end:
+	ADDQ      $0x00000010, R13
+	TESTQ     R13, R13
+	JZ        l50end
+	MOVL      $0x0000ffff, R14
+	BZHIL     R13, R14, R14
+	KMOVW     R14, K1
+	VMOVUPS.Z (R12), K1, Z2
+	VMULPS    Z0, Z2, Z2
+	VMOVUPS.Z (R11), K1, Z3
+	VSUBPS    Z1, Z3, Z3
+	VMULPS    Z3, Z2, Z2
+	VMOVUPS   Z2, K1, (R11)
+	LEAQ      (R11)(R13*4), R11
+	LEAQ      (R12)(R13*4), R12
+
+l50end:
+	MOVQ    DI, R13
+	MOVQ    SI, R14
+	SUBQ    $0x00000010, R14
+	JL      l60end
+	PCALIGN $0x40
+
+l60:
+	VMOVUPS     (R13), Z2
+	VCMPPS.BCST $0x15, constants<>+96(SB), Z2, K1
+	VMOVUPS     (R12), Z2
+	VMULPS      Z0, Z2, Z2
+	VMOVUPS     (R11), Z3
+	VSUBPS      Z1, Z3, Z3
+	VMULPS      Z3, Z2, Z2
+	VMOVAPS.Z   Z2, K1, Z2
+	VMOVUPS     Z2, (R11)
+	ADDQ        $0x00000040, R11
+	ADDQ        $0x00000040, R12
+	ADDQ        $0x00000040, R13
+	SUBQ        $0x00000010, R14
+	JGE         l60
+
+l60end:
+	ADDQ        $0x00000010, R14
+	TESTQ       R14, R14
+	JZ          l71end
+	MOVL        $0x0000ffff, R15
+	BZHIL       R14, R15, R15
+	KMOVW       R15, K1
+	VMOVUPS.Z   (R13), K1, Z2
+	VCMPPS.BCST $0x15, constants<>+96(SB), Z2, K2
+	VMOVUPS.Z   (R12), K1, Z2
+	VMULPS      Z0, Z2, Z2
+	VMOVUPS.Z   (R11), K1, Z3
+	VSUBPS      Z1, Z3, Z1
+	VMULPS      Z1, Z2, Z1
+	VMOVAPS.Z   Z1, K2, Z1
+	VMOVUPS     Z1, K1, (R11)
+	LEAQ        (R11)(R14*4), R11
+	LEAQ        (R12)(R14*4), R12
+	LEAQ        (R13)(R14*4), R13
+
+l71end:
+	ADDQ CX, R9
+	ADDQ $+4, R10
+	ADDQ CX, AX
+	ADDQ R8, DI
+	DECQ DX
+	JNZ  l11
+
+l11end:
+	VZEROUPPER
+	RET
+
+// func scoreGrad512(s *float32, ld int, rows int, n int, tail int, edge *float32, back int, scale float32, slope float32, dw *float32, stats *float32, delta *float32)
+// Requires: AVX, AVX512DQ, AVX512F, BMI2
+TEXT ·scoreGrad512(SB), NOSPLIT, $8-88
+	MOVQ         s+0(FP), AX
+	MOVQ         ld+8(FP), CX
+	MOVQ         rows+16(FP), DX
+	MOVQ         n+24(FP), BX
+	MOVQ         tail+32(FP), SI
+	MOVQ         edge+40(FP), DI
+	MOVQ         back+48(FP), R8
+	VBROADCASTSS scale+56(FP), Z0
+	VBROADCASTSS slope+60(FP), Z1
+	MOVQ         dw+64(FP), R9
+	MOVQ         stats+72(FP), R10
+	MOVQ         delta+80(FP), R11
+	VBROADCASTSS constants<>+192(SB), Z2
+	VBROADCASTSS constants<>+416(SB), Z3
+	VBROADCASTSS constants<>+160(SB), Z4
+	VBROADCASTSS constants<>+224(SB), Z5
+	VBROADCASTSS constants<>+256(SB), Z6
+	VBROADCASTSS constants<>+320(SB), Z7
+	VBROADCASTSS constants<>+288(SB), Z8
+	VBROADCASTSS constants<>+352(SB), Z9
+	VBROADCASTSS constants<>+384(SB), Z10
+	VXORPS       Z11, Z11, Z11
+	VBROADCASTSS constants<>+64(SB), Z12
+	TESTQ        DX, DX
+	JLE          l14end
+
+l14:
+	VBROADCASTSS (R10), Z13
+	VBROADCASTSS 4(R10), Z14
+	VBROADCASTSS (R11), Z15
+	VMULPS       Z1, Z14, Z16
+	MOVQ         R9, R12
+	MOVQ         AX, R13
+	MOVQ         BX, R14
+	SUBQ         $0x00000040, R14
+	JL           l22end
+	PCALIGN      $0x40
+
+l22:
+	VMOVUPS      (R13), Z17
+	VMULPS       Z0, Z17, Z17
+	VSUBPS       Z13, Z17, Z17
+	VCMPPS       $0x15, Z4, Z17, K1
+	VMOVAPS      Z2, Z20
+	VFMADD231PS  Z5, Z17, Z20
+	VSUBPS       Z2, Z20, Z20
+	VFNMADD231PS Z6, Z20, Z17
+	VMOVAPS      Z8, Z21
+	VFMADD231PS  Z17, Z7, Z21
+	VFMADD213PS  Z9, Z17, Z21
+	VFMADD213PS  Z10, Z17, Z21
+	VFMADD213PS  Z3, Z17, Z21
+	VFMADD213PS  Z3, Z17, Z21
+	VSCALEFPS    Z20, Z21, Z17
+	VMOVAPS.Z    Z17, K1, Z17
+	VMULPS       Z14, Z17, Z20
+	VMOVUPS      Z20, (R13)
+	VMULPS       Z16, Z17, Z17
+	VMOVUPS      (R12), Z20
+	VSUBPS       Z15, Z20, Z20
+	VMULPS       Z20, Z17, Z17
+	VMOVUPS      Z17, (R12)
+	VMOVUPS      64(R13), Z17
+	VMULPS       Z0, Z17, Z17
+	VSUBPS       Z13, Z17, Z17
+	VCMPPS       $0x15, Z4, Z17, K1
+	VMOVAPS      Z2, Z20
+	VFMADD231PS  Z5, Z17, Z20
+	VSUBPS       Z2, Z20, Z20
+	VFNMADD231PS Z6, Z20, Z17
+	VMOVAPS      Z8, Z21
+	VFMADD231PS  Z17, Z7, Z21
+	VFMADD213PS  Z9, Z17, Z21
+	VFMADD213PS  Z10, Z17, Z21
+	VFMADD213PS  Z3, Z17, Z21
+	VFMADD213PS  Z3, Z17, Z21
+	VSCALEFPS    Z20, Z21, Z17
+	VMOVAPS.Z    Z17, K1, Z17
+	VMULPS       Z14, Z17, Z20
+	VMOVUPS      Z20, 64(R13)
+	VMULPS       Z16, Z17, Z17
+	VMOVUPS      64(R12), Z20
+	VSUBPS       Z15, Z20, Z20
+	VMULPS       Z20, Z17, Z17
+	VMOVUPS      Z17, 64(R12)
+	VMOVUPS      128(R13), Z17
+	VMULPS       Z0, Z17, Z17
+	VSUBPS       Z13, Z17, Z17
+	VCMPPS       $0x15, Z4, Z17, K1
+	VMOVAPS      Z2, Z20
+	VFMADD231PS  Z5, Z17, Z20
+	VSUBPS       Z2, Z20, Z20
+	VFNMADD231PS Z6, Z20, Z17
+	VMOVAPS      Z8, Z21
+	VFMADD231PS  Z17, Z7, Z21
+	VFMADD213PS  Z9, Z17, Z21
+	VFMADD213PS  Z10, Z17, Z21
+	VFMADD213PS  Z3, Z17, Z21
+	VFMADD213PS  Z3, Z17, Z21
+	VSCALEFPS    Z20, Z21, Z17
+	VMOVAPS.Z    Z17, K1, Z17
+	VMULPS       Z14, Z17, Z20
+	VMOVUPS      Z20, 128(R13)
+	VMULPS       Z16, Z17, Z17
+	VMOVUPS      128(R12), Z20
+	VSUBPS       Z15, Z20, Z20
+	VMULPS       Z20, Z17, Z17
+	VMOVUPS      Z17, 128(R12)
+	VMOVUPS      192(R13), Z17
+	VMULPS       Z0, Z17, Z17
+	VSUBPS       Z13, Z17, Z17
+	VCMPPS       $0x15, Z4, Z17, K1
+	VMOVAPS      Z2, Z20
+	VFMADD231PS  Z5, Z17, Z20
+	VSUBPS       Z2, Z20, Z20
+	VFNMADD231PS Z6, Z20, Z17
+	VMOVAPS      Z8, Z21
+	VFMADD231PS  Z17, Z7, Z21
+	VFMADD213PS  Z9, Z17, Z21
+	VFMADD213PS  Z10, Z17, Z21
+	VFMADD213PS  Z3, Z17, Z21
+	VFMADD213PS  Z3, Z17, Z21
+	VSCALEFPS    Z20, Z21, Z17
+	VMOVAPS.Z    Z17, K1, Z17
+	VMULPS       Z14, Z17, Z20
+	VMOVUPS      Z20, 192(R13)
+	VMULPS       Z16, Z17, Z17
+	VMOVUPS      192(R12), Z20
+	VSUBPS       Z15, Z20, Z20
+	VMULPS       Z20, Z17, Z17
+	VMOVUPS      Z17, 192(R12)
+	ADDQ         $0x00000100, R12
+	ADDQ         $0x00000100, R13
+	SUBQ         $0x00000040, R14
+	JGE          l22
+
+l22end:
+	ADDQ    $0x00000040, R14
+	SUBQ    $0x00000010, R14
+	JL      l108end
+	PCALIGN $0x40
+
+l108:
+	VMOVUPS      (R13), Z17
+	VMULPS       Z0, Z17, Z17
+	VSUBPS       Z13, Z17, Z17
+	VCMPPS       $0x15, Z4, Z17, K1
+	VMOVAPS      Z2, Z20
+	VFMADD231PS  Z5, Z17, Z20
+	VSUBPS       Z2, Z20, Z20
+	VFNMADD231PS Z6, Z20, Z17
+	VMOVAPS      Z8, Z21
+	VFMADD231PS  Z17, Z7, Z21
+	VFMADD213PS  Z9, Z17, Z21
+	VFMADD213PS  Z10, Z17, Z21
+	VFMADD213PS  Z3, Z17, Z21
+	VFMADD213PS  Z3, Z17, Z21
+	VSCALEFPS    Z20, Z21, Z17
+	VMOVAPS.Z    Z17, K1, Z17
+	VMULPS       Z14, Z17, Z20
+	VMOVUPS      Z20, (R13)
+	VMULPS       Z16, Z17, Z17
+	VMOVUPS      (R12), Z20
+	VSUBPS       Z15, Z20, Z20
+	VMULPS       Z20, Z17, Z17
+	VMOVUPS      Z17, (R12)
+	ADDQ         $0x00000040, R12
+	ADDQ         $0x00000040, R13
+	SUBQ         $0x00000010, R14
+	JGE          l108
+
+l108end:
+	ADDQ         $0x00000010, R14
+	TESTQ        R14, R14
+	JZ           l131end
+	MOVL         $0x0000ffff, R15
+	BZHIL        R14, R15, R15
+	KMOVW        R15, K1
+	VMOVUPS.Z    (R13), K1, Z17
+	VMULPS       Z0, Z17, Z17
+	VSUBPS       Z13, Z17, Z17
+	VCMPPS       $0x15, Z4, Z17, K2
+	VMOVAPS      Z2, Z20
+	VFMADD231PS  Z5, Z17, Z20
+	VSUBPS       Z2, Z20, Z20
+	VFNMADD231PS Z6, Z20, Z17
+	VMOVAPS      Z8, Z21
+	VFMADD231PS  Z17, Z7, Z21
+	VFMADD213PS  Z9, Z17, Z21
+	VFMADD213PS  Z10, Z17, Z21
+	VFMADD213PS  Z3, Z17, Z21
+	VFMADD213PS  Z3, Z17, Z21
+	VSCALEFPS    Z20, Z21, Z17
+	VMOVAPS.Z    Z17, K2, Z17
+	VMULPS       Z14, Z17, Z20
+	VMOVUPS      Z20, K1, (R13)
+	VMULPS       Z16, Z17, Z17
+	VMOVUPS.Z    (R12), K1, Z20
+	VSUBPS       Z15, Z20, Z20
+	VMULPS       Z20, Z17, Z17
+	VMOVUPS      Z17, K1, (R12)
+	LEAQ         (R12)(R14*4), R12
+	LEAQ         (R13)(R14*4), R13
+
+l131end:
+	MOVQ    DI, R14
+	MOVQ    SI, R15
+	SUBQ    $0x00000010, R15
+	JL      l156end
+	PCALIGN $0x40
+
+l156:
+	VMOVUPS      (R14), Z17
+	VCMPPS       $0x15, Z11, Z17, K1
+	VMOVUPS      (R13), Z17
+	VBLENDMPS    Z17, Z12, K1, Z18
+	VMULPS       Z0, Z18, Z17
+	VSUBPS       Z13, Z17, Z17
+	VCMPPS       $0x15, Z4, Z17, K2
+	VMOVAPS      Z2, Z20
+	VFMADD231PS  Z5, Z17, Z20
+	VSUBPS       Z2, Z20, Z20
+	VFNMADD231PS Z6, Z20, Z17
+	VMOVAPS      Z8, Z21
+	VFMADD231PS  Z17, Z7, Z21
+	VFMADD213PS  Z9, Z17, Z21
+	VFMADD213PS  Z10, Z17, Z21
+	VFMADD213PS  Z3, Z17, Z21
+	VFMADD213PS  Z3, Z17, Z21
+	VSCALEFPS    Z20, Z21, Z17
+	VMOVAPS.Z    Z17, K2, Z17
+	VMULPS       Z14, Z17, Z20
+	VMOVUPS      Z20, (R13)
+	VMULPS       Z16, Z17, Z17
+	VMOVUPS      (R12), Z20
+	VSUBPS       Z15, Z20, Z20
+	VMULPS       Z20, Z17, Z17
+	VMOVAPS.Z    Z17, K1, Z17
+	VMOVUPS      Z17, (R12)
+	ADDQ         $0x00000040, R12
+	ADDQ         $0x00000040, R13
+	ADDQ         $0x00000040, R14
+	SUBQ         $0x00000010, R15
+	JGE          l156
+
+l156end:
+	ADDQ         $0x00000010, R15
+	TESTQ        R15, R15
+	JZ           l183end
+	MOVL         $0x0000ffff, BP
+	BZHIL        R15, BP, BP
+	KMOVW        BP, K1
+	VMOVUPS.Z    (R14), K1, Z17
+	VCMPPS       $0x15, Z11, Z17, K2
+	VMOVUPS.Z    (R13), K1, Z17
+	VBLENDMPS    Z17, Z12, K2, Z19
+	VMULPS       Z0, Z19, Z17
+	VSUBPS       Z13, Z17, Z13
+	VCMPPS       $0x15, Z4, Z13, K3
+	VMOVAPS      Z2, Z17
+	VFMADD231PS  Z5, Z13, Z17
+	VSUBPS       Z2, Z17, Z17
+	VFNMADD231PS Z6, Z17, Z13
+	VMOVAPS      Z8, Z20
+	VFMADD231PS  Z13, Z7, Z20
+	VFMADD213PS  Z9, Z13, Z20
+	VFMADD213PS  Z10, Z13, Z20
+	VFMADD213PS  Z3, Z13, Z20
+	VFMADD213PS  Z3, Z13, Z20
+	VSCALEFPS    Z17, Z20, Z13
+	VMOVAPS.Z    Z13, K3, Z13
+	VMULPS       Z14, Z13, Z14
+	VMOVUPS      Z14, K1, (R13)
+	VMULPS       Z16, Z13, Z13
+	VMOVUPS.Z    (R12), K1, Z14
+	VSUBPS       Z15, Z14, Z14
+	VMULPS       Z14, Z13, Z13
+	VMOVAPS.Z    Z13, K2, Z13
+	VMOVUPS      Z13, K1, (R12)
+	LEAQ         (R12)(R15*4), R12
+	LEAQ         (R13)(R15*4), R13
+	LEAQ         (R14)(R15*4), R14
+
+l183end:
 	ADDQ CX, R9
 	ADDQ $+8, R10
 	ADDQ $+4, R11
 	ADDQ CX, AX
 	ADDQ R8, DI
 	DECQ DX
-	JNZ  l12
+	JNZ  l14
 
-l12end:
+l14end:
 	VZEROUPPER
 	RET
 
 // func dotStrips512(to *float32, x *float32, ldx int, y *float32, ldy int, rows int, n int)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2
 TEXT ·dotStrips512(SB), NOSPLIT, $0-56
-	MOVQ   to+0(FP), AX
-	MOVQ   x+8(FP), CX
-	MOVQ   ldx+16(FP), DX
-	MOVQ   y+24(FP), BX
-	MOVQ   ldy+32(FP), SI
-	MOVQ   n+48(FP), DI
-	VXORPS Z0, Z0, Z0
-	MOVQ   rows+40(FP), R8
-	TESTQ  R8, R8
-	JLE    l9end
+	MOVQ  to+0(FP), AX
+	MOVQ  x+8(FP), CX
+	MOVQ  ldx+16(FP), DX
+	MOVQ  y+24(FP), BX
+	MOVQ  ldy+32(FP), SI
+	MOVQ  n+48(FP), DI
+	MOVQ  rows+40(FP), R8
+	TESTQ R8, R8
+	JLE   l8end
 
-l9:
+l8:
 	MOVQ    CX, R9
 	MOVQ    BX, R10
-	VMOVAPS Z0, Z1
-	VMOVAPS Z0, Z2
-	VMOVAPS Z0, Z3
-	VMOVAPS Z0, Z4
+	VXORPS  Z0, Z0, Z0
+	VXORPS  Z1, Z1, Z1
+	VXORPS  Z2, Z2, Z2
+	VXORPS  Z3, Z3, Z3
 	MOVQ    DI, R11
 	SUBQ    $0x00000040, R11
-	JL      l17end
+	JL      l16end
 	PCALIGN $0x40
 
-l17:
-	VMOVUPS     (R9), Z5
-	VMOVUPS     (R10), Z6
-	VFMADD231PS Z6, Z5, Z1
-	VMOVUPS     64(R9), Z5
-	VMOVUPS     64(R10), Z6
-	VFMADD231PS Z6, Z5, Z2
-	VMOVUPS     128(R9), Z5
-	VMOVUPS     128(R10), Z6
-	VFMADD231PS Z6, Z5, Z3
-	VMOVUPS     192(R9), Z5
-	VMOVUPS     192(R10), Z6
-	VFMADD231PS Z6, Z5, Z4
+l16:
+	VMOVUPS     (R9), Z4
+	VMOVUPS     (R10), Z5
+	VFMADD231PS Z5, Z4, Z0
+	VMOVUPS     64(R9), Z4
+	VMOVUPS     64(R10), Z5
+	VFMADD231PS Z5, Z4, Z1
+	VMOVUPS     128(R9), Z4
+	VMOVUPS     128(R10), Z5
+	VFMADD231PS Z5, Z4, Z2
+	VMOVUPS     192(R9), Z4
+	VMOVUPS     192(R10), Z5
+	VFMADD231PS Z5, Z4, Z3
 	ADDQ        $0x00000100, R9
 	ADDQ        $0x00000100, R10
 	SUBQ        $0x00000040, R11
-	JGE         l17
+	JGE         l16
 
-l17end:
+l16end:
 	ADDQ    $0x00000040, R11
 	SUBQ    $0x00000010, R11
-	JL      l31end
+	JL      l30end
 	PCALIGN $0x40
 
-l31:
-	VMOVUPS     (R9), Z5
-	VMOVUPS     (R10), Z6
-	VFMADD231PS Z6, Z5, Z1
+l30:
+	VMOVUPS     (R9), Z4
+	VMOVUPS     (R10), Z5
+	VFMADD231PS Z5, Z4, Z0
 	ADDQ        $0x00000040, R9
 	ADDQ        $0x00000040, R10
 	SUBQ        $0x00000010, R11
-	JGE         l31
+	JGE         l30
 
-l31end:
+l30end:
 	ADDQ        $0x00000010, R11
 	TESTQ       R11, R11
-	JZ          l36end
+	JZ          l35end
 	MOVL        $0x0000ffff, R12
 	BZHIL       R11, R12, R12
 	KMOVW       R12, K1
-	VMOVUPS.Z   (R9), K1, Z5
-	VMOVUPS.Z   (R10), K1, Z6
-	VFMADD231PS Z6, Z5, Z1
+	VMOVUPS.Z   (R9), K1, Z4
+	VMOVUPS.Z   (R10), K1, Z5
+	VFMADD231PS Z5, Z4, Z0
 	LEAQ        (R9)(R11*4), R9
 	LEAQ        (R10)(R11*4), R10
 
-l36end:
-	VADDPS     Z2, Z1, Z1
-	VADDPS     Z4, Z3, Z2
-	VADDPS     Z2, Z1, Z1
-	VSHUFF64X2 $0x4e, Z1, Z1, Z2
-	VADDPS     Z2, Z1, Z1
-	VSHUFF64X2 $0xb1, Z1, Z1, Z2
-	VADDPS     Z2, Z1, Z1
-	VPERMILPS  $0x4e, Z1, Z2
-	VADDPS     Z2, Z1, Z1
-	VPERMILPS  $0xb1, Z1, Z2
-	VADDPS     Z2, Z1, Z1
-	VMOVAPS    Z1, Z1
-	VMOVSS     X1, (AX)
+l35end:
+	VADDPS     Z1, Z0, Z0
+	VADDPS     Z3, Z2, Z1
+	VADDPS     Z1, Z0, Z0
+	VSHUFF64X2 $0x4e, Z0, Z0, Z1
+	VADDPS     Z1, Z0, Z0
+	VSHUFF64X2 $0xb1, Z0, Z0, Z1
+	VADDPS     Z1, Z0, Z0
+	VPERMILPS  $0x4e, Z0, Z1
+	VADDPS     Z1, Z0, Z0
+	VPERMILPS  $0xb1, Z0, Z1
+	VADDPS     Z1, Z0, Z0
+	VMOVAPS    Z0, Z0
+	VMOVSS     X0, (AX)
 	ADDQ       $+4, AX
 	ADDQ       DX, CX
 	ADDQ       SI, BX
 	DECQ       R8
-	JNZ        l9
+	JNZ        l8
 
-l9end:
+l8end:
 	VZEROUPPER
 	RET
 
@@ -1376,17 +1438,17 @@ TEXT ·addStrip512(SB), NOSPLIT, $0-48
 	MOVQ  n+40(FP), SI
 	MOVQ  rows+32(FP), DI
 	TESTQ DI, DI
-	JLE   l8end
+	JLE   l7end
 
-l8:
+l7:
 	MOVQ    AX, R8
 	MOVQ    DX, R9
 	MOVQ    SI, R10
 	SUBQ    $0x00000040, R10
-	JL      l12end
+	JL      l11end
 	PCALIGN $0x40
 
-l12:
+l11:
 	VMOVUPS (R8), Z0
 	VMOVUPS (R9), Z1
 	VADDPS  Z1, Z0, Z0
@@ -1406,15 +1468,15 @@ l12:
 	ADDQ    $0x00000100, R8
 	ADDQ    $0x00000100, R9
 	SUBQ    $0x00000040, R10
-	JGE     l12
+	JGE     l11
 
-l12end:
+l11end:
 	ADDQ    $0x00000040, R10
 	SUBQ    $0x00000010, R10
-	JL      l30end
+	JL      l29end
 	PCALIGN $0x40
 
-l30:
+l29:
 	VMOVUPS (R8), Z0
 	VMOVUPS (R9), Z1
 	VADDPS  Z1, Z0, Z0
@@ -1422,12 +1484,12 @@ l30:
 	ADDQ    $0x00000040, R8
 	ADDQ    $0x00000040, R9
 	SUBQ    $0x00000010, R10
-	JGE     l30
+	JGE     l29
 
-l30end:
+l29end:
 	ADDQ      $0x00000010, R10
 	TESTQ     R10, R10
-	JZ        l36end
+	JZ        l35end
 	MOVL      $0x0000ffff, R11
 	BZHIL     R10, R11, R11
 	KMOVW     R11, K1
@@ -1438,13 +1500,13 @@ l30end:
 	LEAQ      (R8)(R10*4), R8
 	LEAQ      (R9)(R10*4), R9
 
-l36end:
+l35end:
 	ADDQ CX, AX
 	ADDQ BX, DX
 	DECQ DI
-	JNZ  l8
+	JNZ  l7
 
-l8end:
+l7end:
 	VZEROUPPER
 	RET
 
@@ -1458,17 +1520,17 @@ TEXT ·multiplyStrip512(SB), NOSPLIT, $0-48
 	MOVQ  n+40(FP), SI
 	MOVQ  rows+32(FP), DI
 	TESTQ DI, DI
-	JLE   l8end
+	JLE   l7end
 
-l8:
+l7:
 	MOVQ    AX, R8
 	MOVQ    DX, R9
 	MOVQ    SI, R10
 	SUBQ    $0x00000040, R10
-	JL      l12end
+	JL      l11end
 	PCALIGN $0x40
 
-l12:
+l11:
 	VMOVUPS (R8), Z0
 	VMOVUPS (R9), Z1
 	VMULPS  Z1, Z0, Z0
@@ -1488,15 +1550,15 @@ l12:
 	ADDQ    $0x00000100, R8
 	ADDQ    $0x00000100, R9
 	SUBQ    $0x00000040, R10
-	JGE     l12
+	JGE     l11
 
-l12end:
+l11end:
 	ADDQ    $0x00000040, R10
 	SUBQ    $0x00000010, R10
-	JL      l30end
+	JL      l29end
 	PCALIGN $0x40
 
-l30:
+l29:
 	VMOVUPS (R8), Z0
 	VMOVUPS (R9), Z1
 	VMULPS  Z1, Z0, Z0
@@ -1504,12 +1566,12 @@ l30:
 	ADDQ    $0x00000040, R8
 	ADDQ    $0x00000040, R9
 	SUBQ    $0x00000010, R10
-	JGE     l30
+	JGE     l29
 
-l30end:
+l29end:
 	ADDQ      $0x00000010, R10
 	TESTQ     R10, R10
-	JZ        l36end
+	JZ        l35end
 	MOVL      $0x0000ffff, R11
 	BZHIL     R10, R11, R11
 	KMOVW     R11, K1
@@ -1520,13 +1582,13 @@ l30end:
 	LEAQ      (R8)(R10*4), R8
 	LEAQ      (R9)(R10*4), R9
 
-l36end:
+l35end:
 	ADDQ CX, AX
 	ADDQ BX, DX
 	DECQ DI
-	JNZ  l8
+	JNZ  l7
 
-l8end:
+l7end:
 	VZEROUPPER
 	RET
 
@@ -1542,18 +1604,18 @@ TEXT ·scaleStrip512(SB), NOSPLIT, $0-64
 	MOVQ  step+56(FP), R8
 	MOVQ  rows+32(FP), R9
 	TESTQ R9, R9
-	JLE   l10end
+	JLE   l9end
 
-l10:
+l9:
 	MOVQ         AX, R10
 	MOVQ         DX, R11
 	VBROADCASTSS (DI), Z0
 	MOVQ         SI, R12
 	SUBQ         $0x00000040, R12
-	JL           l15end
+	JL           l14end
 	PCALIGN      $0x40
 
-l15:
+l14:
 	VMOVUPS (R11), Z1
 	VMULPS  Z0, Z1, Z1
 	VMOVUPS Z1, (R10)
@@ -1569,27 +1631,27 @@ l15:
 	ADDQ    $0x00000100, R10
 	ADDQ    $0x00000100, R11
 	SUBQ    $0x00000040, R12
-	JGE     l15
+	JGE     l14
 
-l15end:
+l14end:
 	ADDQ    $0x00000040, R12
 	SUBQ    $0x00000010, R12
-	JL      l29end
+	JL      l28end
 	PCALIGN $0x40
 
-l29:
+l28:
 	VMOVUPS (R11), Z1
 	VMULPS  Z0, Z1, Z1
 	VMOVUPS Z1, (R10)
 	ADDQ    $0x00000040, R10
 	ADDQ    $0x00000040, R11
 	SUBQ    $0x00000010, R12
-	JGE     l29
+	JGE     l28
 
-l29end:
+l28end:
 	ADDQ      $0x00000010, R12
 	TESTQ     R12, R12
-	JZ        l34end
+	JZ        l33end
 	MOVL      $0x0000ffff, R13
 	BZHIL     R12, R13, R13
 	KMOVW     R13, K1
@@ -1599,584 +1661,1071 @@ l29end:
 	LEAQ      (R10)(R12*4), R10
 	LEAQ      (R11)(R12*4), R11
 
-l34end:
+l33end:
 	ADDQ CX, AX
 	ADDQ BX, DX
 	ADDQ R8, DI
 	DECQ R9
-	JNZ  l10
-
-l10end:
-	VZEROUPPER
-	RET
-
-// func tops256(s *float32, ld int, rows int, n int, tail int, edge *float32, back int, state *float32, change *float32)
-// Requires: AVX, AVX2, FMA3
-TEXT ·tops256(SB), NOSPLIT, $0-72
-	MOVQ  s+0(FP), AX
-	MOVQ  ld+8(FP), CX
-	MOVQ  rows+16(FP), DX
-	MOVQ  n+24(FP), BX
-	MOVQ  tail+32(FP), SI
-	MOVQ  edge+40(FP), DI
-	MOVQ  back+48(FP), R8
-	MOVQ  state+56(FP), R9
-	MOVQ  change+64(FP), R10
-	TESTQ DX, DX
-	JLE   l10end
-
-l10:
-	VBROADCASTSS (R9), Y0
-	VBROADCASTSS constants<>+64(SB), Y1
-	VBROADCASTSS constants<>+64(SB), Y2
-	VBROADCASTSS constants<>+64(SB), Y3
-	VBROADCASTSS constants<>+64(SB), Y4
-	MOVQ         AX, R11
-	MOVQ         BX, R12
-	SUBQ         $0x00000020, R12
-	JL           l18end
-	PCALIGN      $0x40
-
-l18:
-	VMOVUPS (R11), Y5
-	VMAXPS  Y1, Y5, Y1
-	VMOVUPS 32(R11), Y5
-	VMAXPS  Y2, Y5, Y2
-	VMOVUPS 64(R11), Y5
-	VMAXPS  Y3, Y5, Y3
-	VMOVUPS 96(R11), Y5
-	VMAXPS  Y4, Y5, Y4
-	ADDQ    $0x00000080, R11
-	SUBQ    $0x00000020, R12
-	JGE     l18
-
-l18end:
-	ADDQ    $0x00000020, R12
-	SUBQ    $0x00000008, R12
-	JL      l28end
-	PCALIGN $0x40
-
-l28:
-	VMOVUPS (R11), Y5
-	VMAXPS  Y1, Y5, Y1
-	ADDQ    $0x00000020, R11
-	SUBQ    $0x00000008, R12
-	JGE     l28
-
-l28end:
-	ADDQ       $0x00000008, R12
-	TESTQ      R12, R12
-	JZ         l32end
-	LEAQ       constants<>+32(SB), R13
-	SHLQ       $0x02, R12
-	SUBQ       R12, R13
-	SHRQ       $0x02, R12
-	VMOVUPS    (R13), Y5
-	VMASKMOVPS (R11), Y5, Y5
-	VMAXPS     Y1, Y5, Y1
-	LEAQ       (R11)(R12*4), R11
-
-l32end:
-	MOVQ    DI, R12
-	MOVQ    SI, R13
-	SUBQ    $0x00000008, R13
-	JL      l38end
-	PCALIGN $0x40
-
-l38:
-	VMOVUPS (R12), Y5
-	VMOVUPS (R11), Y6
-	VMINPS  Y5, Y6, Y5
-	VMAXPS  Y1, Y5, Y1
-	ADDQ    $0x00000020, R11
-	ADDQ    $0x00000020, R12
-	SUBQ    $0x00000008, R13
-	JGE     l38
-
-l38end:
-	ADDQ       $0x00000008, R13
-	TESTQ      R13, R13
-	JZ         l44end
-	LEAQ       constants<>+32(SB), R14
-	SHLQ       $0x02, R13
-	SUBQ       R13, R14
-	SHRQ       $0x02, R13
-	VMOVUPS    (R14), Y5
-	VMASKMOVPS (R12), Y5, Y6
-	VMASKMOVPS (R11), Y5, Y5
-	VMINPS     Y6, Y5, Y5
-	VMAXPS     Y1, Y5, Y1
-	LEAQ       (R11)(R13*4), R11
-	LEAQ       (R12)(R13*4), R12
-
-l44end:
-	VMAXPS       Y2, Y1, Y1
-	VMAXPS       Y4, Y3, Y2
-	VMAXPS       Y2, Y1, Y1
-	VPERM2F128   $0x01, Y1, Y1, Y2
-	VMAXPS       Y2, Y1, Y1
-	VPERMILPS    $0x4e, Y1, Y2
-	VMAXPS       Y2, Y1, Y1
-	VPERMILPS    $0xb1, Y1, Y2
-	VMAXPS       Y2, Y1, Y1
-	VMOVAPS      Y1, Y1
-	VMAXPS       Y0, Y1, Y1
-	VCMPPS       $0x15, constants<>+96(SB), Y1, Y2
-	VANDPS       Y2, Y1, Y2
-	VSUBPS       Y2, Y0, Y0
-	VCMPPS       $0x15, constants<>+128(SB), Y0, Y2
-	VBROADCASTSS constants<>+160(SB), Y3
-	VFMADD231PS  constants<>+192(SB), Y0, Y3
-	VSUBPS       constants<>+160(SB), Y3, Y3
-	VFNMADD231PS constants<>+224(SB), Y3, Y0
-	VBROADCASTSS constants<>+256(SB), Y4
-	VFMADD231PS  constants<>+288(SB), Y0, Y4
-	VFMADD213PS  constants<>+320(SB), Y0, Y4
-	VFMADD213PS  constants<>+352(SB), Y0, Y4
-	VFMADD213PS  constants<>+384(SB), Y0, Y4
-	VFMADD213PS  constants<>+384(SB), Y0, Y4
-	VCVTPS2DQ    Y3, Y0
-	VPADDD       constants<>+448(SB), Y0, Y0
-	VPSLLD       $0x17, Y0, Y0
-	VMULPS       Y0, Y4, Y0
-	VADDPS       Y0, Y0, Y0
-	VANDPS       Y2, Y0, Y0
-	VMOVSS       X1, (R9)
-	VBROADCASTSS 4(R9), Y1
-	VMULPS       Y0, Y1, Y1
-	VMOVSS       X1, 4(R9)
-	VMOVSS       X0, (R10)
-	ADDQ         $+8, R9
-	ADDQ         $+4, R10
-	ADDQ         CX, AX
-	ADDQ         R8, DI
-	DECQ         DX
-	JNZ          l10
-
-l10end:
-	VZEROUPPER
-	RET
-
-// func firstTops256(s *float32, ld int, rows int, n int, tail int, edge *float32, back int, state *float32)
-// Requires: AVX
-TEXT ·firstTops256(SB), NOSPLIT, $0-64
-	MOVQ  s+0(FP), AX
-	MOVQ  ld+8(FP), CX
-	MOVQ  rows+16(FP), DX
-	MOVQ  n+24(FP), BX
-	MOVQ  tail+32(FP), SI
-	MOVQ  edge+40(FP), DI
-	MOVQ  back+48(FP), R8
-	MOVQ  state+56(FP), R9
-	TESTQ DX, DX
-	JLE   l9end
-
-l9:
-	VBROADCASTSS constants<>+64(SB), Y0
-	VBROADCASTSS constants<>+64(SB), Y1
-	VBROADCASTSS constants<>+64(SB), Y2
-	VBROADCASTSS constants<>+64(SB), Y3
-	MOVQ         AX, R10
-	MOVQ         BX, R11
-	SUBQ         $0x00000020, R11
-	JL           l16end
-	PCALIGN      $0x40
-
-l16:
-	VMOVUPS (R10), Y4
-	VMAXPS  Y0, Y4, Y0
-	VMOVUPS 32(R10), Y4
-	VMAXPS  Y1, Y4, Y1
-	VMOVUPS 64(R10), Y4
-	VMAXPS  Y2, Y4, Y2
-	VMOVUPS 96(R10), Y4
-	VMAXPS  Y3, Y4, Y3
-	ADDQ    $0x00000080, R10
-	SUBQ    $0x00000020, R11
-	JGE     l16
-
-l16end:
-	ADDQ    $0x00000020, R11
-	SUBQ    $0x00000008, R11
-	JL      l26end
-	PCALIGN $0x40
-
-l26:
-	VMOVUPS (R10), Y4
-	VMAXPS  Y0, Y4, Y0
-	ADDQ    $0x00000020, R10
-	SUBQ    $0x00000008, R11
-	JGE     l26
-
-l26end:
-	ADDQ       $0x00000008, R11
-	TESTQ      R11, R11
-	JZ         l30end
-	LEAQ       constants<>+32(SB), R12
-	SHLQ       $0x02, R11
-	SUBQ       R11, R12
-	SHRQ       $0x02, R11
-	VMOVUPS    (R12), Y4
-	VMASKMOVPS (R10), Y4, Y4
-	VMAXPS     Y0, Y4, Y0
-	LEAQ       (R10)(R11*4), R10
-
-l30end:
-	MOVQ    DI, R11
-	MOVQ    SI, R12
-	SUBQ    $0x00000008, R12
-	JL      l36end
-	PCALIGN $0x40
-
-l36:
-	VMOVUPS (R11), Y4
-	VMOVUPS (R10), Y5
-	VMINPS  Y4, Y5, Y4
-	VMAXPS  Y0, Y4, Y0
-	ADDQ    $0x00000020, R10
-	ADDQ    $0x00000020, R11
-	SUBQ    $0x00000008, R12
-	JGE     l36
-
-l36end:
-	ADDQ       $0x00000008, R12
-	TESTQ      R12, R12
-	JZ         l42end
-	LEAQ       constants<>+32(SB), R13
-	SHLQ       $0x02, R12
-	SUBQ       R12, R13
-	SHRQ       $0x02, R12
-	VMOVUPS    (R13), Y4
-	VMASKMOVPS (R11), Y4, Y5
-	VMASKMOVPS (R10), Y4, Y4
-	VMINPS     Y5, Y4, Y4
-	VMAXPS     Y0, Y4, Y0
-	LEAQ       (R10)(R12*4), R10
-	LEAQ       (R11)(R12*4), R11
-
-l42end:
-	VMAXPS     Y1, Y0, Y0
-	VMAXPS     Y3, Y2, Y1
-	VMAXPS     Y1, Y0, Y0
-	VPERM2F128 $0x01, Y0, Y0, Y1
-	VMAXPS     Y1, Y0, Y0
-	VPERMILPS  $0x4e, Y0, Y1
-	VMAXPS     Y1, Y0, Y0
-	VPERMILPS  $0xb1, Y0, Y1
-	VMAXPS     Y1, Y0, Y0
-	VMOVAPS    Y0, Y0
-	VMOVSS     X0, (R9)
-	VXORPS     Y0, Y0, Y0
-	VMOVSS     X0, 4(R9)
-	ADDQ       $+8, R9
-	ADDQ       CX, AX
-	ADDQ       R8, DI
-	DECQ       DX
-	JNZ        l9
+	JNZ  l9
 
 l9end:
 	VZEROUPPER
 	RET
 
-// func weights256(s *float32, ld int, rows int, n int, tail int, edge *float32, back int, state *float32)
+// func tops256(s *float32, ld int, rows int, n int, tail int, edge *float32, back int, scale float32, state *float32, change *float32)
 // Requires: AVX, AVX2, FMA3
-TEXT ·weights256(SB), NOSPLIT, $0-64
-	MOVQ  s+0(FP), AX
-	MOVQ  ld+8(FP), CX
-	MOVQ  rows+16(FP), DX
-	MOVQ  n+24(FP), BX
-	MOVQ  tail+32(FP), SI
-	MOVQ  edge+40(FP), DI
-	MOVQ  back+48(FP), R8
-	MOVQ  state+56(FP), R9
-	TESTQ DX, DX
-	JLE   l10end
+TEXT ·tops256(SB), NOSPLIT, $0-80
+	MOVQ         s+0(FP), AX
+	MOVQ         ld+8(FP), CX
+	MOVQ         rows+16(FP), DX
+	MOVQ         n+24(FP), BX
+	MOVQ         tail+32(FP), SI
+	MOVQ         edge+40(FP), DI
+	MOVQ         back+48(FP), R8
+	VBROADCASTSS scale+56(FP), Y0
+	MOVQ         state+64(FP), R9
+	MOVQ         change+72(FP), R10
+	TESTQ        DX, DX
+	JLE          l11end
+
+l11:
+	VBROADCASTSS (R9), Y1
+	VBROADCASTSS constants<>+64(SB), Y2
+	VBROADCASTSS constants<>+64(SB), Y3
+	VBROADCASTSS constants<>+64(SB), Y4
+	VBROADCASTSS constants<>+64(SB), Y5
+	MOVQ         AX, R11
+	MOVQ         BX, R12
+	SUBQ         $0x00000020, R12
+	JL           l19end
+	PCALIGN      $0x40
+
+l19:
+	VMOVUPS (R11), Y6
+	VMAXPS  Y2, Y6, Y2
+	VMOVUPS 32(R11), Y6
+	VMAXPS  Y3, Y6, Y3
+	VMOVUPS 64(R11), Y6
+	VMAXPS  Y4, Y6, Y4
+	VMOVUPS 96(R11), Y6
+	VMAXPS  Y5, Y6, Y5
+	ADDQ    $0x00000080, R11
+	SUBQ    $0x00000020, R12
+	JGE     l19
+
+l19end:
+	ADDQ    $0x00000020, R12
+	SUBQ    $0x00000008, R12
+	JL      l29end
+	PCALIGN $0x40
+
+l29:
+	VMOVUPS (R11), Y6
+	VMAXPS  Y2, Y6, Y2
+	ADDQ    $0x00000020, R11
+	SUBQ    $0x00000008, R12
+	JGE     l29
+
+l29end:
+	ADDQ       $0x00000008, R12
+	TESTQ      R12, R12
+	JZ         l33end
+	LEAQ       constants<>+32(SB), R13
+	SHLQ       $0x02, R12
+	SUBQ       R12, R13
+	SHRQ       $0x02, R12
+	VMOVUPS    (R13), Y6
+	VMASKMOVPS (R11), Y6, Y6
+	VMAXPS     Y2, Y6, Y2
+	LEAQ       (R11)(R12*4), R11
+
+l33end:
+	MOVQ    DI, R12
+	MOVQ    SI, R13
+	SUBQ    $0x00000008, R13
+	JL      l39end
+	PCALIGN $0x40
+
+l39:
+	VMOVUPS      (R12), Y6
+	VCMPPS       $0x15, constants<>+96(SB), Y6, Y6
+	VMOVUPS      (R11), Y7
+	VBROADCASTSS constants<>+64(SB), Y8
+	VBLENDVPS    Y6, Y7, Y8, Y6
+	VMAXPS       Y2, Y6, Y2
+	ADDQ         $0x00000020, R11
+	ADDQ         $0x00000020, R12
+	SUBQ         $0x00000008, R13
+	JGE          l39
+
+l39end:
+	ADDQ         $0x00000008, R13
+	TESTQ        R13, R13
+	JZ           l46end
+	LEAQ         constants<>+32(SB), R14
+	SHLQ         $0x02, R13
+	SUBQ         R13, R14
+	SHRQ         $0x02, R13
+	VMOVUPS      (R14), Y6
+	VMASKMOVPS   (R12), Y6, Y7
+	VCMPPS       $0x15, constants<>+96(SB), Y7, Y7
+	VMASKMOVPS   (R11), Y6, Y6
+	VBROADCASTSS constants<>+64(SB), Y8
+	VBLENDVPS    Y7, Y6, Y8, Y6
+	VMAXPS       Y2, Y6, Y2
+	LEAQ         (R11)(R13*4), R11
+	LEAQ         (R12)(R13*4), R12
+
+l46end:
+	VMAXPS       Y3, Y2, Y2
+	VMAXPS       Y5, Y4, Y3
+	VMAXPS       Y3, Y2, Y2
+	VPERM2F128   $0x01, Y2, Y2, Y3
+	VMAXPS       Y3, Y2, Y2
+	VPERMILPS    $0x4e, Y2, Y3
+	VMAXPS       Y3, Y2, Y2
+	VPERMILPS    $0xb1, Y2, Y3
+	VMAXPS       Y3, Y2, Y2
+	VMOVAPS      Y2, Y2
+	VMULPS       Y0, Y2, Y2
+	VMAXPS       Y1, Y2, Y2
+	VCMPPS       $0x15, constants<>+128(SB), Y2, Y3
+	VANDPS       Y3, Y2, Y3
+	VSUBPS       Y3, Y1, Y1
+	VCMPPS       $0x15, constants<>+160(SB), Y1, Y3
+	VBROADCASTSS constants<>+192(SB), Y4
+	VFMADD231PS  constants<>+224(SB), Y1, Y4
+	VSUBPS       constants<>+192(SB), Y4, Y4
+	VFNMADD231PS constants<>+256(SB), Y4, Y1
+	VBROADCASTSS constants<>+288(SB), Y5
+	VFMADD231PS  constants<>+320(SB), Y1, Y5
+	VFMADD213PS  constants<>+352(SB), Y1, Y5
+	VFMADD213PS  constants<>+384(SB), Y1, Y5
+	VFMADD213PS  constants<>+416(SB), Y1, Y5
+	VFMADD213PS  constants<>+416(SB), Y1, Y5
+	VCVTPS2DQ    Y4, Y1
+	VPADDD       constants<>+448(SB), Y1, Y1
+	VPSLLD       $0x17, Y1, Y1
+	VMULPS       Y1, Y5, Y1
+	VADDPS       Y1, Y1, Y1
+	VANDPS       Y3, Y1, Y1
+	VMOVSS       X2, (R9)
+	VBROADCASTSS 4(R9), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVSS       X2, 4(R9)
+	VMOVSS       X1, (R10)
+	ADDQ         $+8, R9
+	ADDQ         $+4, R10
+	ADDQ         CX, AX
+	ADDQ         R8, DI
+	DECQ         DX
+	JNZ          l11
+
+l11end:
+	VZEROUPPER
+	RET
+
+// func firstTops256(s *float32, ld int, rows int, n int, tail int, edge *float32, back int, scale float32, state *float32)
+// Requires: AVX
+TEXT ·firstTops256(SB), NOSPLIT, $0-72
+	MOVQ         s+0(FP), AX
+	MOVQ         ld+8(FP), CX
+	MOVQ         rows+16(FP), DX
+	MOVQ         n+24(FP), BX
+	MOVQ         tail+32(FP), SI
+	MOVQ         edge+40(FP), DI
+	MOVQ         back+48(FP), R8
+	VBROADCASTSS scale+56(FP), Y0
+	MOVQ         state+64(FP), R9
+	TESTQ        DX, DX
+	JLE          l10end
 
 l10:
-	VBROADCASTSS (R9), Y0
-	VCMPPS       $0x15, constants<>+96(SB), Y0, Y1
-	VANDPS       Y1, Y0, Y0
-	VXORPS       Y1, Y1, Y1
-	VXORPS       Y2, Y2, Y2
-	VXORPS       Y3, Y3, Y3
-	VXORPS       Y4, Y4, Y4
+	VBROADCASTSS constants<>+64(SB), Y1
+	VBROADCASTSS constants<>+64(SB), Y2
+	VBROADCASTSS constants<>+64(SB), Y3
+	VBROADCASTSS constants<>+64(SB), Y4
 	MOVQ         AX, R10
 	MOVQ         BX, R11
 	SUBQ         $0x00000020, R11
-	JL           l20end
+	JL           l17end
 	PCALIGN      $0x40
 
-l20:
-	VMOVUPS      (R10), Y5
-	VSUBPS       Y0, Y5, Y5
-	VCMPPS       $0x15, constants<>+128(SB), Y5, Y6
-	VBROADCASTSS constants<>+160(SB), Y7
-	VFMADD231PS  constants<>+192(SB), Y5, Y7
-	VSUBPS       constants<>+160(SB), Y7, Y7
-	VFNMADD231PS constants<>+224(SB), Y7, Y5
-	VBROADCASTSS constants<>+256(SB), Y8
-	VFMADD231PS  constants<>+288(SB), Y5, Y8
-	VFMADD213PS  constants<>+320(SB), Y5, Y8
-	VFMADD213PS  constants<>+352(SB), Y5, Y8
-	VFMADD213PS  constants<>+384(SB), Y5, Y8
-	VFMADD213PS  constants<>+384(SB), Y5, Y8
-	VCVTPS2DQ    Y7, Y5
-	VPADDD       constants<>+448(SB), Y5, Y5
-	VPSLLD       $0x17, Y5, Y5
-	VMULPS       Y5, Y8, Y5
-	VADDPS       Y5, Y5, Y5
-	VANDPS       Y6, Y5, Y5
-	VMOVUPS      Y5, (R10)
-	VADDPS       Y5, Y1, Y1
-	VMOVUPS      32(R10), Y5
-	VSUBPS       Y0, Y5, Y5
-	VCMPPS       $0x15, constants<>+128(SB), Y5, Y6
-	VBROADCASTSS constants<>+160(SB), Y7
-	VFMADD231PS  constants<>+192(SB), Y5, Y7
-	VSUBPS       constants<>+160(SB), Y7, Y7
-	VFNMADD231PS constants<>+224(SB), Y7, Y5
-	VBROADCASTSS constants<>+256(SB), Y8
-	VFMADD231PS  constants<>+288(SB), Y5, Y8
-	VFMADD213PS  constants<>+320(SB), Y5, Y8
-	VFMADD213PS  constants<>+352(SB), Y5, Y8
-	VFMADD213PS  constants<>+384(SB), Y5, Y8
-	VFMADD213PS  constants<>+384(SB), Y5, Y8
-	VCVTPS2DQ    Y7, Y5
-	VPADDD       constants<>+448(SB), Y5, Y5
-	VPSLLD       $0x17, Y5, Y5
-	VMULPS       Y5, Y8, Y5
-	VADDPS       Y5, Y5, Y5
-	VANDPS       Y6, Y5, Y5
-	VMOVUPS      Y5, 32(R10)
-	VADDPS       Y5, Y2, Y2
-	VMOVUPS      64(R10), Y5
-	VSUBPS       Y0, Y5, Y5
-	VCMPPS       $0x15, constants<>+128(SB), Y5, Y6
-	VBROADCASTSS constants<>+160(SB), Y7
-	VFMADD231PS  constants<>+192(SB), Y5, Y7
-	VSUBPS       constants<>+160(SB), Y7, Y7
-	VFNMADD231PS constants<>+224(SB), Y7, Y5
-	VBROADCASTSS constants<>+256(SB), Y8
-	VFMADD231PS  constants<>+288(SB), Y5, Y8
-	VFMADD213PS  constants<>+320(SB), Y5, Y8
-	VFMADD213PS  constants<>+352(SB), Y5, Y8
-	VFMADD213PS  constants<>+384(SB), Y5, Y8
-	VFMADD213PS  constants<>+384(SB), Y5, Y8
-	VCVTPS2DQ    Y7, Y5
-	VPADDD       constants<>+448(SB), Y5, Y5
-	VPSLLD       $0x17, Y5, Y5
-	VMULPS       Y5, Y8, Y5
-	VADDPS       Y5, Y5, Y5
-	VANDPS       Y6, Y5, Y5
-	VMOVUPS      Y5, 64(R10)
-	VADDPS       Y5, Y3, Y3
-	VMOVUPS      96(R10), Y5
-	VSUBPS       Y0, Y5, Y5
-	VCMPPS       $0x15, constants<>+128(SB), Y5, Y6
-	VBROADCASTSS constants<>+160(SB), Y7
-	VFMADD231PS  constants<>+192(SB), Y5, Y7
-	VSUBPS       constants<>+160(SB), Y7, Y7
-	VFNMADD231PS constants<>+224(SB), Y7, Y5
-	VBROADCASTSS constants<>+256(SB), Y8
-	VFMADD231PS  constants<>+288(SB), Y5, Y8
-	VFMADD213PS  constants<>+320(SB), Y5, Y8
-	VFMADD213PS  constants<>+352(SB), Y5, Y8
-	VFMADD213PS  constants<>+384(SB), Y5, Y8
-	VFMADD213PS  constants<>+384(SB), Y5, Y8
-	VCVTPS2DQ    Y7, Y5
-	VPADDD       constants<>+448(SB), Y5, Y5
-	VPSLLD       $0x17, Y5, Y5
-	VMULPS       Y5, Y8, Y5
-	VADDPS       Y5, Y5, Y5
-	VANDPS       Y6, Y5, Y5
-	VMOVUPS      Y5, 96(R10)
-	VADDPS       Y5, Y4, Y4
-	ADDQ         $0x00000080, R10
-	SUBQ         $0x00000020, R11
-	JGE          l20
+l17:
+	VMOVUPS (R10), Y5
+	VMAXPS  Y1, Y5, Y1
+	VMOVUPS 32(R10), Y5
+	VMAXPS  Y2, Y5, Y2
+	VMOVUPS 64(R10), Y5
+	VMAXPS  Y3, Y5, Y3
+	VMOVUPS 96(R10), Y5
+	VMAXPS  Y4, Y5, Y4
+	ADDQ    $0x00000080, R10
+	SUBQ    $0x00000020, R11
+	JGE     l17
 
-l20end:
+l17end:
 	ADDQ    $0x00000020, R11
 	SUBQ    $0x00000008, R11
-	JL      l82end
+	JL      l27end
 	PCALIGN $0x40
 
-l82:
-	VMOVUPS      (R10), Y5
-	VSUBPS       Y0, Y5, Y5
-	VCMPPS       $0x15, constants<>+128(SB), Y5, Y6
-	VBROADCASTSS constants<>+160(SB), Y7
-	VFMADD231PS  constants<>+192(SB), Y5, Y7
-	VSUBPS       constants<>+160(SB), Y7, Y7
-	VFNMADD231PS constants<>+224(SB), Y7, Y5
-	VBROADCASTSS constants<>+256(SB), Y8
-	VFMADD231PS  constants<>+288(SB), Y5, Y8
-	VFMADD213PS  constants<>+320(SB), Y5, Y8
-	VFMADD213PS  constants<>+352(SB), Y5, Y8
-	VFMADD213PS  constants<>+384(SB), Y5, Y8
-	VFMADD213PS  constants<>+384(SB), Y5, Y8
-	VCVTPS2DQ    Y7, Y5
-	VPADDD       constants<>+448(SB), Y5, Y5
-	VPSLLD       $0x17, Y5, Y5
-	VMULPS       Y5, Y8, Y5
-	VADDPS       Y5, Y5, Y5
-	VANDPS       Y6, Y5, Y5
-	VMOVUPS      Y5, (R10)
-	VADDPS       Y5, Y1, Y1
-	ADDQ         $0x00000020, R10
-	SUBQ         $0x00000008, R11
-	JGE          l82
+l27:
+	VMOVUPS (R10), Y5
+	VMAXPS  Y1, Y5, Y1
+	ADDQ    $0x00000020, R10
+	SUBQ    $0x00000008, R11
+	JGE     l27
 
-l82end:
-	ADDQ         $0x00000008, R11
-	TESTQ        R11, R11
-	JZ           l99end
-	LEAQ         constants<>+32(SB), R12
-	SHLQ         $0x02, R11
-	SUBQ         R11, R12
-	SHRQ         $0x02, R11
-	VMOVUPS      (R12), Y5
-	VMASKMOVPS   (R10), Y5, Y6
-	VSUBPS       Y0, Y6, Y6
-	VCMPPS       $0x15, constants<>+128(SB), Y6, Y7
-	VBROADCASTSS constants<>+160(SB), Y8
-	VFMADD231PS  constants<>+192(SB), Y6, Y8
-	VSUBPS       constants<>+160(SB), Y8, Y8
-	VFNMADD231PS constants<>+224(SB), Y8, Y6
-	VBROADCASTSS constants<>+256(SB), Y9
-	VFMADD231PS  constants<>+288(SB), Y6, Y9
-	VFMADD213PS  constants<>+320(SB), Y6, Y9
-	VFMADD213PS  constants<>+352(SB), Y6, Y9
-	VFMADD213PS  constants<>+384(SB), Y6, Y9
-	VFMADD213PS  constants<>+384(SB), Y6, Y9
-	VCVTPS2DQ    Y8, Y6
-	VPADDD       constants<>+448(SB), Y6, Y6
-	VPSLLD       $0x17, Y6, Y6
-	VMULPS       Y6, Y9, Y6
-	VADDPS       Y6, Y6, Y6
-	VANDPS       Y7, Y6, Y6
-	VMASKMOVPS   Y6, Y5, (R10)
-	VADDPS       Y6, Y1, Y1
-	LEAQ         (R10)(R11*4), R10
+l27end:
+	ADDQ       $0x00000008, R11
+	TESTQ      R11, R11
+	JZ         l31end
+	LEAQ       constants<>+32(SB), R12
+	SHLQ       $0x02, R11
+	SUBQ       R11, R12
+	SHRQ       $0x02, R11
+	VMOVUPS    (R12), Y5
+	VMASKMOVPS (R10), Y5, Y5
+	VMAXPS     Y1, Y5, Y1
+	LEAQ       (R10)(R11*4), R10
 
-l99end:
+l31end:
 	MOVQ    DI, R11
 	MOVQ    SI, R12
 	SUBQ    $0x00000008, R12
-	JL      l118end
+	JL      l37end
 	PCALIGN $0x40
 
-l118:
+l37:
 	VMOVUPS      (R11), Y5
+	VCMPPS       $0x15, constants<>+96(SB), Y5, Y5
 	VMOVUPS      (R10), Y6
-	VMINPS       Y5, Y6, Y5
-	VSUBPS       Y0, Y5, Y5
-	VCMPPS       $0x15, constants<>+128(SB), Y5, Y6
-	VBROADCASTSS constants<>+160(SB), Y7
-	VFMADD231PS  constants<>+192(SB), Y5, Y7
-	VSUBPS       constants<>+160(SB), Y7, Y7
-	VFNMADD231PS constants<>+224(SB), Y7, Y5
-	VBROADCASTSS constants<>+256(SB), Y8
-	VFMADD231PS  constants<>+288(SB), Y5, Y8
-	VFMADD213PS  constants<>+320(SB), Y5, Y8
-	VFMADD213PS  constants<>+352(SB), Y5, Y8
-	VFMADD213PS  constants<>+384(SB), Y5, Y8
-	VFMADD213PS  constants<>+384(SB), Y5, Y8
-	VCVTPS2DQ    Y7, Y5
-	VPADDD       constants<>+448(SB), Y5, Y5
-	VPSLLD       $0x17, Y5, Y5
-	VMULPS       Y5, Y8, Y5
-	VADDPS       Y5, Y5, Y5
-	VANDPS       Y6, Y5, Y5
-	VMOVUPS      Y5, (R10)
-	VADDPS       Y5, Y1, Y1
+	VBROADCASTSS constants<>+64(SB), Y7
+	VBLENDVPS    Y5, Y6, Y7, Y5
+	VMAXPS       Y1, Y5, Y1
 	ADDQ         $0x00000020, R10
 	ADDQ         $0x00000020, R11
 	SUBQ         $0x00000008, R12
-	JGE          l118
+	JGE          l37
 
-l118end:
+l37end:
 	ADDQ         $0x00000008, R12
 	TESTQ        R12, R12
-	JZ           l137end
+	JZ           l44end
 	LEAQ         constants<>+32(SB), R13
 	SHLQ         $0x02, R12
 	SUBQ         R12, R13
 	SHRQ         $0x02, R12
 	VMOVUPS      (R13), Y5
 	VMASKMOVPS   (R11), Y5, Y6
-	VMASKMOVPS   (R10), Y5, Y7
-	VMINPS       Y6, Y7, Y6
-	VSUBPS       Y0, Y6, Y0
-	VCMPPS       $0x15, constants<>+128(SB), Y0, Y6
-	VBROADCASTSS constants<>+160(SB), Y7
-	VFMADD231PS  constants<>+192(SB), Y0, Y7
-	VSUBPS       constants<>+160(SB), Y7, Y7
-	VFNMADD231PS constants<>+224(SB), Y7, Y0
-	VBROADCASTSS constants<>+256(SB), Y8
-	VFMADD231PS  constants<>+288(SB), Y0, Y8
-	VFMADD213PS  constants<>+320(SB), Y0, Y8
-	VFMADD213PS  constants<>+352(SB), Y0, Y8
-	VFMADD213PS  constants<>+384(SB), Y0, Y8
-	VFMADD213PS  constants<>+384(SB), Y0, Y8
-	VCVTPS2DQ    Y7, Y0
-	VPADDD       constants<>+448(SB), Y0, Y0
-	VPSLLD       $0x17, Y0, Y0
-	VMULPS       Y0, Y8, Y0
-	VADDPS       Y0, Y0, Y0
-	VANDPS       Y6, Y0, Y0
-	VMASKMOVPS   Y0, Y5, (R10)
-	VADDPS       Y0, Y1, Y1
+	VCMPPS       $0x15, constants<>+96(SB), Y6, Y6
+	VMASKMOVPS   (R10), Y5, Y5
+	VBROADCASTSS constants<>+64(SB), Y7
+	VBLENDVPS    Y6, Y5, Y7, Y5
+	VMAXPS       Y1, Y5, Y1
 	LEAQ         (R10)(R12*4), R10
 	LEAQ         (R11)(R12*4), R11
 
-l137end:
-	VBROADCASTSS 4(R9), Y0
-	VADDPS       Y2, Y1, Y1
-	VADDPS       Y4, Y3, Y2
-	VADDPS       Y2, Y1, Y1
-	VPERM2F128   $0x01, Y1, Y1, Y2
-	VADDPS       Y2, Y1, Y1
-	VPERMILPS    $0x4e, Y1, Y2
-	VADDPS       Y2, Y1, Y1
-	VPERMILPS    $0xb1, Y1, Y2
-	VADDPS       Y2, Y1, Y1
-	VMOVAPS      Y1, Y1
-	VADDPS       Y1, Y0, Y0
-	VMOVSS       X0, 4(R9)
-	ADDQ         $+8, R9
-	ADDQ         CX, AX
-	ADDQ         R8, DI
-	DECQ         DX
-	JNZ          l10
+l44end:
+	VMAXPS     Y2, Y1, Y1
+	VMAXPS     Y4, Y3, Y2
+	VMAXPS     Y2, Y1, Y1
+	VPERM2F128 $0x01, Y1, Y1, Y2
+	VMAXPS     Y2, Y1, Y1
+	VPERMILPS  $0x4e, Y1, Y2
+	VMAXPS     Y2, Y1, Y1
+	VPERMILPS  $0xb1, Y1, Y2
+	VMAXPS     Y2, Y1, Y1
+	VMOVAPS    Y1, Y1
+	VMULPS     Y0, Y1, Y1
+	VMOVSS     X1, (R9)
+	VXORPS     Y1, Y1, Y1
+	VMOVSS     X1, 4(R9)
+	ADDQ       $+8, R9
+	ADDQ       CX, AX
+	ADDQ       R8, DI
+	DECQ       DX
+	JNZ        l10
 
 l10end:
 	VZEROUPPER
 	RET
 
-// func deltas256(s *float32, ld int, rows int, n int, tail int, edge *float32, back int, dw *float32, stats *float32, delta *float32)
+// func weights256(s *float32, ld int, rows int, n int, tail int, edge *float32, back int, scale float32, state *float32)
 // Requires: AVX, AVX2, FMA3
-TEXT ·deltas256(SB), NOSPLIT, $8-80
-	MOVQ  s+0(FP), AX
-	MOVQ  ld+8(FP), CX
-	MOVQ  rows+16(FP), DX
-	MOVQ  n+24(FP), BX
-	MOVQ  tail+32(FP), SI
-	MOVQ  edge+40(FP), DI
-	MOVQ  back+48(FP), R8
-	MOVQ  dw+56(FP), R9
-	MOVQ  stats+64(FP), R10
-	MOVQ  delta+72(FP), R11
-	TESTQ DX, DX
-	JLE   l12end
+TEXT ·weights256(SB), NOSPLIT, $0-72
+	MOVQ         s+0(FP), AX
+	MOVQ         ld+8(FP), CX
+	MOVQ         rows+16(FP), DX
+	MOVQ         n+24(FP), BX
+	MOVQ         tail+32(FP), SI
+	MOVQ         edge+40(FP), DI
+	MOVQ         back+48(FP), R8
+	VBROADCASTSS scale+56(FP), Y0
+	MOVQ         state+64(FP), R9
+	TESTQ        DX, DX
+	JLE          l11end
 
-l12:
-	VBROADCASTSS (R10), Y0
-	VBROADCASTSS 4(R10), Y1
+l11:
+	VBROADCASTSS (R9), Y1
+	VCMPPS       $0x15, constants<>+128(SB), Y1, Y2
+	VANDPS       Y2, Y1, Y1
 	VXORPS       Y2, Y2, Y2
 	VXORPS       Y3, Y3, Y3
 	VXORPS       Y4, Y4, Y4
 	VXORPS       Y5, Y5, Y5
+	MOVQ         AX, R10
+	MOVQ         BX, R11
+	SUBQ         $0x00000020, R11
+	JL           l21end
+	PCALIGN      $0x40
+
+l21:
+	VMOVUPS      (R10), Y6
+	VMULPS       Y0, Y6, Y6
+	VSUBPS       Y1, Y6, Y6
+	VCMPPS       $0x15, constants<>+160(SB), Y6, Y7
+	VBROADCASTSS constants<>+192(SB), Y8
+	VFMADD231PS  constants<>+224(SB), Y6, Y8
+	VSUBPS       constants<>+192(SB), Y8, Y8
+	VFNMADD231PS constants<>+256(SB), Y8, Y6
+	VBROADCASTSS constants<>+288(SB), Y9
+	VFMADD231PS  constants<>+320(SB), Y6, Y9
+	VFMADD213PS  constants<>+352(SB), Y6, Y9
+	VFMADD213PS  constants<>+384(SB), Y6, Y9
+	VFMADD213PS  constants<>+416(SB), Y6, Y9
+	VFMADD213PS  constants<>+416(SB), Y6, Y9
+	VCVTPS2DQ    Y8, Y6
+	VPADDD       constants<>+448(SB), Y6, Y6
+	VPSLLD       $0x17, Y6, Y6
+	VMULPS       Y6, Y9, Y6
+	VADDPS       Y6, Y6, Y6
+	VANDPS       Y7, Y6, Y6
+	VMOVUPS      Y6, (R10)
+	VADDPS       Y6, Y2, Y2
+	VMOVUPS      32(R10), Y6
+	VMULPS       Y0, Y6, Y6
+	VSUBPS       Y1, Y6, Y6
+	VCMPPS       $0x15, constants<>+160(SB), Y6, Y7
+	VBROADCASTSS constants<>+192(SB), Y8
+	VFMADD231PS  constants<>+224(SB), Y6, Y8
+	VSUBPS       constants<>+192(SB), Y8, Y8
+	VFNMADD231PS constants<>+256(SB), Y8, Y6
+	VBROADCASTSS constants<>+288(SB), Y9
+	VFMADD231PS  constants<>+320(SB), Y6, Y9
+	VFMADD213PS  constants<>+352(SB), Y6, Y9
+	VFMADD213PS  constants<>+384(SB), Y6, Y9
+	VFMADD213PS  constants<>+416(SB), Y6, Y9
+	VFMADD213PS  constants<>+416(SB), Y6, Y9
+	VCVTPS2DQ    Y8, Y6
+	VPADDD       constants<>+448(SB), Y6, Y6
+	VPSLLD       $0x17, Y6, Y6
+	VMULPS       Y6, Y9, Y6
+	VADDPS       Y6, Y6, Y6
+	VANDPS       Y7, Y6, Y6
+	VMOVUPS      Y6, 32(R10)
+	VADDPS       Y6, Y3, Y3
+	VMOVUPS      64(R10), Y6
+	VMULPS       Y0, Y6, Y6
+	VSUBPS       Y1, Y6, Y6
+	VCMPPS       $0x15, constants<>+160(SB), Y6, Y7
+	VBROADCASTSS constants<>+192(SB), Y8
+	VFMADD231PS  constants<>+224(SB), Y6, Y8
+	VSUBPS       constants<>+192(SB), Y8, Y8
+	VFNMADD231PS constants<>+256(SB), Y8, Y6
+	VBROADCASTSS constants<>+288(SB), Y9
+	VFMADD231PS  constants<>+320(SB), Y6, Y9
+	VFMADD213PS  constants<>+352(SB), Y6, Y9
+	VFMADD213PS  constants<>+384(SB), Y6, Y9
+	VFMADD213PS  constants<>+416(SB), Y6, Y9
+	VFMADD213PS  constants<>+416(SB), Y6, Y9
+	VCVTPS2DQ    Y8, Y6
+	VPADDD       constants<>+448(SB), Y6, Y6
+	VPSLLD       $0x17, Y6, Y6
+	VMULPS       Y6, Y9, Y6
+	VADDPS       Y6, Y6, Y6
+	VANDPS       Y7, Y6, Y6
+	VMOVUPS      Y6, 64(R10)
+	VADDPS       Y6, Y4, Y4
+	VMOVUPS      96(R10), Y6
+	VMULPS       Y0, Y6, Y6
+	VSUBPS       Y1, Y6, Y6
+	VCMPPS       $0x15, constants<>+160(SB), Y6, Y7
+	VBROADCASTSS constants<>+192(SB), Y8
+	VFMADD231PS  constants<>+224(SB), Y6, Y8
+	VSUBPS       constants<>+192(SB), Y8, Y8
+	VFNMADD231PS constants<>+256(SB), Y8, Y6
+	VBROADCASTSS constants<>+288(SB), Y9
+	VFMADD231PS  constants<>+320(SB), Y6, Y9
+	VFMADD213PS  constants<>+352(SB), Y6, Y9
+	VFMADD213PS  constants<>+384(SB), Y6, Y9
+	VFMADD213PS  constants<>+416(SB), Y6, Y9
+	VFMADD213PS  constants<>+416(SB), Y6, Y9
+	VCVTPS2DQ    Y8, Y6
+	VPADDD       constants<>+448(SB), Y6, Y6
+	VPSLLD       $0x17, Y6, Y6
+	VMULPS       Y6, Y9, Y6
+	VADDPS       Y6, Y6, Y6
+	VANDPS       Y7, Y6, Y6
+	VMOVUPS      Y6, 96(R10)
+	VADDPS       Y6, Y5, Y5
+	ADDQ         $0x00000080, R10
+	SUBQ         $0x00000020, R11
+	JGE          l21
+
+l21end:
+	ADDQ    $0x00000020, R11
+	SUBQ    $0x00000008, R11
+	JL      l87end
+	PCALIGN $0x40
+
+l87:
+	VMOVUPS      (R10), Y6
+	VMULPS       Y0, Y6, Y6
+	VSUBPS       Y1, Y6, Y6
+	VCMPPS       $0x15, constants<>+160(SB), Y6, Y7
+	VBROADCASTSS constants<>+192(SB), Y8
+	VFMADD231PS  constants<>+224(SB), Y6, Y8
+	VSUBPS       constants<>+192(SB), Y8, Y8
+	VFNMADD231PS constants<>+256(SB), Y8, Y6
+	VBROADCASTSS constants<>+288(SB), Y9
+	VFMADD231PS  constants<>+320(SB), Y6, Y9
+	VFMADD213PS  constants<>+352(SB), Y6, Y9
+	VFMADD213PS  constants<>+384(SB), Y6, Y9
+	VFMADD213PS  constants<>+416(SB), Y6, Y9
+	VFMADD213PS  constants<>+416(SB), Y6, Y9
+	VCVTPS2DQ    Y8, Y6
+	VPADDD       constants<>+448(SB), Y6, Y6
+	VPSLLD       $0x17, Y6, Y6
+	VMULPS       Y6, Y9, Y6
+	VADDPS       Y6, Y6, Y6
+	VANDPS       Y7, Y6, Y6
+	VMOVUPS      Y6, (R10)
+	VADDPS       Y6, Y2, Y2
+	ADDQ         $0x00000020, R10
+	SUBQ         $0x00000008, R11
+	JGE          l87
+
+l87end:
+	ADDQ         $0x00000008, R11
+	TESTQ        R11, R11
+	JZ           l105end
+	LEAQ         constants<>+32(SB), R12
+	SHLQ         $0x02, R11
+	SUBQ         R11, R12
+	SHRQ         $0x02, R11
+	VMOVUPS      (R12), Y6
+	VMASKMOVPS   (R10), Y6, Y7
+	VMULPS       Y0, Y7, Y7
+	VSUBPS       Y1, Y7, Y7
+	VCMPPS       $0x15, constants<>+160(SB), Y7, Y8
+	VBROADCASTSS constants<>+192(SB), Y9
+	VFMADD231PS  constants<>+224(SB), Y7, Y9
+	VSUBPS       constants<>+192(SB), Y9, Y9
+	VFNMADD231PS constants<>+256(SB), Y9, Y7
+	VBROADCASTSS constants<>+288(SB), Y10
+	VFMADD231PS  constants<>+320(SB), Y7, Y10
+	VFMADD213PS  constants<>+352(SB), Y7, Y10
+	VFMADD213PS  constants<>+384(SB), Y7, Y10
+	VFMADD213PS  constants<>+416(SB), Y7, Y10
+	VFMADD213PS  constants<>+416(SB), Y7, Y10
+	VCVTPS2DQ    Y9, Y7
+	VPADDD       constants<>+448(SB), Y7, Y7
+	VPSLLD       $0x17, Y7, Y7
+	VMULPS       Y7, Y10, Y7
+	VADDPS       Y7, Y7, Y7
+	VANDPS       Y8, Y7, Y7
+	VMASKMOVPS   Y7, Y6, (R10)
+	VADDPS       Y7, Y2, Y2
+	LEAQ         (R10)(R11*4), R10
+
+l105end:
+	MOVQ    DI, R11
+	MOVQ    SI, R12
+	SUBQ    $0x00000008, R12
+	JL      l125end
+	PCALIGN $0x40
+
+l125:
+	VMOVUPS      (R11), Y6
+	VCMPPS       $0x15, constants<>+96(SB), Y6, Y6
+	VMOVUPS      (R10), Y7
+	VBROADCASTSS constants<>+64(SB), Y8
+	VBLENDVPS    Y6, Y7, Y8, Y6
+	VMULPS       Y0, Y6, Y6
+	VSUBPS       Y1, Y6, Y6
+	VCMPPS       $0x15, constants<>+160(SB), Y6, Y7
+	VBROADCASTSS constants<>+192(SB), Y8
+	VFMADD231PS  constants<>+224(SB), Y6, Y8
+	VSUBPS       constants<>+192(SB), Y8, Y8
+	VFNMADD231PS constants<>+256(SB), Y8, Y6
+	VBROADCASTSS constants<>+288(SB), Y9
+	VFMADD231PS  constants<>+320(SB), Y6, Y9
+	VFMADD213PS  constants<>+352(SB), Y6, Y9
+	VFMADD213PS  constants<>+384(SB), Y6, Y9
+	VFMADD213PS  constants<>+416(SB), Y6, Y9
+	VFMADD213PS  constants<>+416(SB), Y6, Y9
+	VCVTPS2DQ    Y8, Y6
+	VPADDD       constants<>+448(SB), Y6, Y6
+	VPSLLD       $0x17, Y6, Y6
+	VMULPS       Y6, Y9, Y6
+	VADDPS       Y6, Y6, Y6
+	VANDPS       Y7, Y6, Y6
+	VMOVUPS      Y6, (R10)
+	VADDPS       Y6, Y2, Y2
+	ADDQ         $0x00000020, R10
+	ADDQ         $0x00000020, R11
+	SUBQ         $0x00000008, R12
+	JGE          l125
+
+l125end:
+	ADDQ         $0x00000008, R12
+	TESTQ        R12, R12
+	JZ           l146end
+	LEAQ         constants<>+32(SB), R13
+	SHLQ         $0x02, R12
+	SUBQ         R12, R13
+	SHRQ         $0x02, R12
+	VMOVUPS      (R13), Y6
+	VMASKMOVPS   (R11), Y6, Y7
+	VCMPPS       $0x15, constants<>+96(SB), Y7, Y7
+	VMASKMOVPS   (R10), Y6, Y8
+	VBROADCASTSS constants<>+64(SB), Y9
+	VBLENDVPS    Y7, Y8, Y9, Y7
+	VMULPS       Y0, Y7, Y7
+	VSUBPS       Y1, Y7, Y1
+	VCMPPS       $0x15, constants<>+160(SB), Y1, Y7
+	VBROADCASTSS constants<>+192(SB), Y8
+	VFMADD231PS  constants<>+224(SB), Y1, Y8
+	VSUBPS       constants<>+192(SB), Y8, Y8
+	VFNMADD231PS constants<>+256(SB), Y8, Y1
+	VBROADCASTSS constants<>+288(SB), Y9
+	VFMADD231PS  constants<>+320(SB), Y1, Y9
+	VFMADD213PS  constants<>+352(SB), Y1, Y9
+	VFMADD213PS  constants<>+384(SB), Y1, Y9
+	VFMADD213PS  constants<>+416(SB), Y1, Y9
+	VFMADD213PS  constants<>+416(SB), Y1, Y9
+	VCVTPS2DQ    Y8, Y1
+	VPADDD       constants<>+448(SB), Y1, Y1
+	VPSLLD       $0x17, Y1, Y1
+	VMULPS       Y1, Y9, Y1
+	VADDPS       Y1, Y1, Y1
+	VANDPS       Y7, Y1, Y1
+	VMASKMOVPS   Y1, Y6, (R10)
+	VADDPS       Y1, Y2, Y2
+	LEAQ         (R10)(R12*4), R10
+	LEAQ         (R11)(R12*4), R11
+
+l146end:
+	VBROADCASTSS 4(R9), Y1
+	VADDPS       Y3, Y2, Y2
+	VADDPS       Y5, Y4, Y3
+	VADDPS       Y3, Y2, Y2
+	VPERM2F128   $0x01, Y2, Y2, Y3
+	VADDPS       Y3, Y2, Y2
+	VPERMILPS    $0x4e, Y2, Y3
+	VADDPS       Y3, Y2, Y2
+	VPERMILPS    $0xb1, Y2, Y3
+	VADDPS       Y3, Y2, Y2
+	VMOVAPS      Y2, Y2
+	VADDPS       Y2, Y1, Y1
+	VMOVSS       X1, 4(R9)
+	ADDQ         $+8, R9
+	ADDQ         CX, AX
+	ADDQ         R8, DI
+	DECQ         DX
+	JNZ          l11
+
+l11end:
+	VZEROUPPER
+	RET
+
+// func deltas256(s *float32, ld int, rows int, n int, tail int, edge *float32, back int, scale float32, dw *float32, stats *float32, delta *float32)
+// Requires: AVX, AVX2, FMA3
+TEXT ·deltas256(SB), NOSPLIT, $8-88
+	MOVQ         s+0(FP), AX
+	MOVQ         ld+8(FP), CX
+	MOVQ         rows+16(FP), DX
+	MOVQ         n+24(FP), BX
+	MOVQ         tail+32(FP), SI
+	MOVQ         edge+40(FP), DI
+	MOVQ         back+48(FP), R8
+	VBROADCASTSS scale+56(FP), Y0
+	MOVQ         dw+64(FP), R9
+	MOVQ         stats+72(FP), R10
+	MOVQ         delta+80(FP), R11
+	TESTQ        DX, DX
+	JLE          l13end
+
+l13:
+	VBROADCASTSS (R10), Y1
+	VBROADCASTSS 4(R10), Y2
+	VXORPS       Y3, Y3, Y3
+	VXORPS       Y4, Y4, Y4
+	VXORPS       Y5, Y5, Y5
+	VXORPS       Y6, Y6, Y6
+	MOVQ         R9, R12
+	MOVQ         AX, R13
+	MOVQ         BX, R14
+	SUBQ         $0x00000020, R14
+	JL           l23end
+	PCALIGN      $0x40
+
+l23:
+	VMOVUPS      (R13), Y7
+	VMULPS       Y0, Y7, Y7
+	VSUBPS       Y1, Y7, Y7
+	VCMPPS       $0x15, constants<>+160(SB), Y7, Y8
+	VBROADCASTSS constants<>+192(SB), Y9
+	VFMADD231PS  constants<>+224(SB), Y7, Y9
+	VSUBPS       constants<>+192(SB), Y9, Y9
+	VFNMADD231PS constants<>+256(SB), Y9, Y7
+	VBROADCASTSS constants<>+288(SB), Y10
+	VFMADD231PS  constants<>+320(SB), Y7, Y10
+	VFMADD213PS  constants<>+352(SB), Y7, Y10
+	VFMADD213PS  constants<>+384(SB), Y7, Y10
+	VFMADD213PS  constants<>+416(SB), Y7, Y10
+	VFMADD213PS  constants<>+416(SB), Y7, Y10
+	VCVTPS2DQ    Y9, Y7
+	VPADDD       constants<>+448(SB), Y7, Y7
+	VPSLLD       $0x17, Y7, Y7
+	VMULPS       Y7, Y10, Y7
+	VADDPS       Y7, Y7, Y7
+	VANDPS       Y8, Y7, Y7
+	VMULPS       Y2, Y7, Y7
+	VMOVUPS      Y7, (R13)
+	VMOVUPS      (R12), Y8
+	VFMADD231PS  Y8, Y7, Y3
+	VMOVUPS      32(R13), Y7
+	VMULPS       Y0, Y7, Y7
+	VSUBPS       Y1, Y7, Y7
+	VCMPPS       $0x15, constants<>+160(SB), Y7, Y8
+	VBROADCASTSS constants<>+192(SB), Y9
+	VFMADD231PS  constants<>+224(SB), Y7, Y9
+	VSUBPS       constants<>+192(SB), Y9, Y9
+	VFNMADD231PS constants<>+256(SB), Y9, Y7
+	VBROADCASTSS constants<>+288(SB), Y10
+	VFMADD231PS  constants<>+320(SB), Y7, Y10
+	VFMADD213PS  constants<>+352(SB), Y7, Y10
+	VFMADD213PS  constants<>+384(SB), Y7, Y10
+	VFMADD213PS  constants<>+416(SB), Y7, Y10
+	VFMADD213PS  constants<>+416(SB), Y7, Y10
+	VCVTPS2DQ    Y9, Y7
+	VPADDD       constants<>+448(SB), Y7, Y7
+	VPSLLD       $0x17, Y7, Y7
+	VMULPS       Y7, Y10, Y7
+	VADDPS       Y7, Y7, Y7
+	VANDPS       Y8, Y7, Y7
+	VMULPS       Y2, Y7, Y7
+	VMOVUPS      Y7, 32(R13)
+	VMOVUPS      32(R12), Y8
+	VFMADD231PS  Y8, Y7, Y4
+	VMOVUPS      64(R13), Y7
+	VMULPS       Y0, Y7, Y7
+	VSUBPS       Y1, Y7, Y7
+	VCMPPS       $0x15, constants<>+160(SB), Y7, Y8
+	VBROADCASTSS constants<>+192(SB), Y9
+	VFMADD231PS  constants<>+224(SB), Y7, Y9
+	VSUBPS       constants<>+192(SB), Y9, Y9
+	VFNMADD231PS constants<>+256(SB), Y9, Y7
+	VBROADCASTSS constants<>+288(SB), Y10
+	VFMADD231PS  constants<>+320(SB), Y7, Y10
+	VFMADD213PS  constants<>+352(SB), Y7, Y10
+	VFMADD213PS  constants<>+384(SB), Y7, Y10
+	VFMADD213PS  constants<>+416(SB), Y7, Y10
+	VFMADD213PS  constants<>+416(SB), Y7, Y10
+	VCVTPS2DQ    Y9, Y7
+	VPADDD       constants<>+448(SB), Y7, Y7
+	VPSLLD       $0x17, Y7, Y7
+	VMULPS       Y7, Y10, Y7
+	VADDPS       Y7, Y7, Y7
+	VANDPS       Y8, Y7, Y7
+	VMULPS       Y2, Y7, Y7
+	VMOVUPS      Y7, 64(R13)
+	VMOVUPS      64(R12), Y8
+	VFMADD231PS  Y8, Y7, Y5
+	VMOVUPS      96(R13), Y7
+	VMULPS       Y0, Y7, Y7
+	VSUBPS       Y1, Y7, Y7
+	VCMPPS       $0x15, constants<>+160(SB), Y7, Y8
+	VBROADCASTSS constants<>+192(SB), Y9
+	VFMADD231PS  constants<>+224(SB), Y7, Y9
+	VSUBPS       constants<>+192(SB), Y9, Y9
+	VFNMADD231PS constants<>+256(SB), Y9, Y7
+	VBROADCASTSS constants<>+288(SB), Y10
+	VFMADD231PS  constants<>+320(SB), Y7, Y10
+	VFMADD213PS  constants<>+352(SB), Y7, Y10
+	VFMADD213PS  constants<>+384(SB), Y7, Y10
+	VFMADD213PS  constants<>+416(SB), Y7, Y10
+	VFMADD213PS  constants<>+416(SB), Y7, Y10
+	VCVTPS2DQ    Y9, Y7
+	VPADDD       constants<>+448(SB), Y7, Y7
+	VPSLLD       $0x17, Y7, Y7
+	VMULPS       Y7, Y10, Y7
+	VADDPS       Y7, Y7, Y7
+	VANDPS       Y8, Y7, Y7
+	VMULPS       Y2, Y7, Y7
+	VMOVUPS      Y7, 96(R13)
+	VMOVUPS      96(R12), Y8
+	VFMADD231PS  Y8, Y7, Y6
+	ADDQ         $0x00000080, R12
+	ADDQ         $0x00000080, R13
+	SUBQ         $0x00000020, R14
+	JGE          l23
+
+l23end:
+	ADDQ    $0x00000020, R14
+	SUBQ    $0x00000008, R14
+	JL      l97end
+	PCALIGN $0x40
+
+l97:
+	VMOVUPS      (R13), Y7
+	VMULPS       Y0, Y7, Y7
+	VSUBPS       Y1, Y7, Y7
+	VCMPPS       $0x15, constants<>+160(SB), Y7, Y8
+	VBROADCASTSS constants<>+192(SB), Y9
+	VFMADD231PS  constants<>+224(SB), Y7, Y9
+	VSUBPS       constants<>+192(SB), Y9, Y9
+	VFNMADD231PS constants<>+256(SB), Y9, Y7
+	VBROADCASTSS constants<>+288(SB), Y10
+	VFMADD231PS  constants<>+320(SB), Y7, Y10
+	VFMADD213PS  constants<>+352(SB), Y7, Y10
+	VFMADD213PS  constants<>+384(SB), Y7, Y10
+	VFMADD213PS  constants<>+416(SB), Y7, Y10
+	VFMADD213PS  constants<>+416(SB), Y7, Y10
+	VCVTPS2DQ    Y9, Y7
+	VPADDD       constants<>+448(SB), Y7, Y7
+	VPSLLD       $0x17, Y7, Y7
+	VMULPS       Y7, Y10, Y7
+	VADDPS       Y7, Y7, Y7
+	VANDPS       Y8, Y7, Y7
+	VMULPS       Y2, Y7, Y7
+	VMOVUPS      Y7, (R13)
+	VMOVUPS      (R12), Y8
+	VFMADD231PS  Y8, Y7, Y3
+	ADDQ         $0x00000020, R12
+	ADDQ         $0x00000020, R13
+	SUBQ         $0x00000008, R14
+	JGE          l97
+
+l97end:
+	ADDQ         $0x00000008, R14
+	TESTQ        R14, R14
+	JZ           l117end
+	LEAQ         constants<>+32(SB), R15
+	SHLQ         $0x02, R14
+	SUBQ         R14, R15
+	SHRQ         $0x02, R14
+	VMOVUPS      (R15), Y7
+	VMASKMOVPS   (R13), Y7, Y8
+	VMULPS       Y0, Y8, Y8
+	VSUBPS       Y1, Y8, Y8
+	VCMPPS       $0x15, constants<>+160(SB), Y8, Y9
+	VBROADCASTSS constants<>+192(SB), Y10
+	VFMADD231PS  constants<>+224(SB), Y8, Y10
+	VSUBPS       constants<>+192(SB), Y10, Y10
+	VFNMADD231PS constants<>+256(SB), Y10, Y8
+	VBROADCASTSS constants<>+288(SB), Y11
+	VFMADD231PS  constants<>+320(SB), Y8, Y11
+	VFMADD213PS  constants<>+352(SB), Y8, Y11
+	VFMADD213PS  constants<>+384(SB), Y8, Y11
+	VFMADD213PS  constants<>+416(SB), Y8, Y11
+	VFMADD213PS  constants<>+416(SB), Y8, Y11
+	VCVTPS2DQ    Y10, Y8
+	VPADDD       constants<>+448(SB), Y8, Y8
+	VPSLLD       $0x17, Y8, Y8
+	VMULPS       Y8, Y11, Y8
+	VADDPS       Y8, Y8, Y8
+	VANDPS       Y9, Y8, Y8
+	VMULPS       Y2, Y8, Y8
+	VMASKMOVPS   Y8, Y7, (R13)
+	VMASKMOVPS   (R12), Y7, Y7
+	VFMADD231PS  Y7, Y8, Y3
+	LEAQ         (R12)(R14*4), R12
+	LEAQ         (R13)(R14*4), R13
+
+l117end:
+	MOVQ    DI, R14
+	MOVQ    SI, R15
+	SUBQ    $0x00000008, R15
+	JL      l139end
+	PCALIGN $0x40
+
+l139:
+	VMOVUPS      (R14), Y7
+	VCMPPS       $0x15, constants<>+96(SB), Y7, Y7
+	VMOVUPS      (R13), Y8
+	VBROADCASTSS constants<>+64(SB), Y9
+	VBLENDVPS    Y7, Y8, Y9, Y8
+	VMULPS       Y0, Y8, Y8
+	VSUBPS       Y1, Y8, Y8
+	VCMPPS       $0x15, constants<>+160(SB), Y8, Y9
+	VBROADCASTSS constants<>+192(SB), Y10
+	VFMADD231PS  constants<>+224(SB), Y8, Y10
+	VSUBPS       constants<>+192(SB), Y10, Y10
+	VFNMADD231PS constants<>+256(SB), Y10, Y8
+	VBROADCASTSS constants<>+288(SB), Y11
+	VFMADD231PS  constants<>+320(SB), Y8, Y11
+	VFMADD213PS  constants<>+352(SB), Y8, Y11
+	VFMADD213PS  constants<>+384(SB), Y8, Y11
+	VFMADD213PS  constants<>+416(SB), Y8, Y11
+	VFMADD213PS  constants<>+416(SB), Y8, Y11
+	VCVTPS2DQ    Y10, Y8
+	VPADDD       constants<>+448(SB), Y8, Y8
+	VPSLLD       $0x17, Y8, Y8
+	VMULPS       Y8, Y11, Y8
+	VADDPS       Y8, Y8, Y8
+	VANDPS       Y9, Y8, Y8
+	VMULPS       Y2, Y8, Y8
+	VMOVUPS      Y8, (R13)
+	VMOVUPS      (R12), Y9
+	VANDPS       Y7, Y9, Y7
+	VFMADD231PS  Y7, Y8, Y3
+	ADDQ         $0x00000020, R12
+	ADDQ         $0x00000020, R13
+	ADDQ         $0x00000020, R14
+	SUBQ         $0x00000008, R15
+	JGE          l139
+
+l139end:
+	ADDQ         $0x00000008, R15
+	TESTQ        R15, R15
+	JZ           l163end
+	LEAQ         constants<>+32(SB), BP
+	SHLQ         $0x02, R15
+	SUBQ         R15, BP
+	SHRQ         $0x02, R15
+	VMOVUPS      (BP), Y7
+	VMASKMOVPS   (R14), Y7, Y8
+	VCMPPS       $0x15, constants<>+96(SB), Y8, Y8
+	VMASKMOVPS   (R13), Y7, Y9
+	VBROADCASTSS constants<>+64(SB), Y10
+	VBLENDVPS    Y8, Y9, Y10, Y9
+	VMULPS       Y0, Y9, Y9
+	VSUBPS       Y1, Y9, Y1
+	VCMPPS       $0x15, constants<>+160(SB), Y1, Y9
+	VBROADCASTSS constants<>+192(SB), Y10
+	VFMADD231PS  constants<>+224(SB), Y1, Y10
+	VSUBPS       constants<>+192(SB), Y10, Y10
+	VFNMADD231PS constants<>+256(SB), Y10, Y1
+	VBROADCASTSS constants<>+288(SB), Y11
+	VFMADD231PS  constants<>+320(SB), Y1, Y11
+	VFMADD213PS  constants<>+352(SB), Y1, Y11
+	VFMADD213PS  constants<>+384(SB), Y1, Y11
+	VFMADD213PS  constants<>+416(SB), Y1, Y11
+	VFMADD213PS  constants<>+416(SB), Y1, Y11
+	VCVTPS2DQ    Y10, Y1
+	VPADDD       constants<>+448(SB), Y1, Y1
+	VPSLLD       $0x17, Y1, Y1
+	VMULPS       Y1, Y11, Y1
+	VADDPS       Y1, Y1, Y1
+	VANDPS       Y9, Y1, Y1
+	VMULPS       Y2, Y1, Y1
+	VMASKMOVPS   Y1, Y7, (R13)
+	VMASKMOVPS   (R12), Y7, Y2
+	VANDPS       Y8, Y2, Y2
+	VFMADD231PS  Y2, Y1, Y3
+	LEAQ         (R12)(R15*4), R12
+	LEAQ         (R13)(R15*4), R13
+	LEAQ         (R14)(R15*4), R14
+
+l163end:
+	VADDPS     Y4, Y3, Y1
+	VADDPS     Y6, Y5, Y2
+	VADDPS     Y2, Y1, Y1
+	VPERM2F128 $0x01, Y1, Y1, Y2
+	VADDPS     Y2, Y1, Y1
+	VPERMILPS  $0x4e, Y1, Y2
+	VADDPS     Y2, Y1, Y1
+	VPERMILPS  $0xb1, Y1, Y2
+	VADDPS     Y2, Y1, Y1
+	VMOVAPS    Y1, Y1
+	VMOVSS     X1, (R11)
+	ADDQ       $+4, R11
+	ADDQ       $+8, R10
+	ADDQ       CX, R9
+	ADDQ       CX, AX
+	ADDQ       R8, DI
+	DECQ       DX
+	JNZ        l13
+
+l13end:
+	VZEROUPPER
+	RET
+
+// func weightGrad256(s *float32, ld int, rows int, n int, tail int, edge *float32, back int, slope float32, dw *float32, delta *float32)
+// Requires: AVX
+TEXT ·weightGrad256(SB), NOSPLIT, $0-80
+	MOVQ         s+0(FP), AX
+	MOVQ         ld+8(FP), CX
+	MOVQ         rows+16(FP), DX
+	MOVQ         n+24(FP), BX
+	MOVQ         tail+32(FP), SI
+	MOVQ         edge+40(FP), DI
+	MOVQ         back+48(FP), R8
+	VBROADCASTSS slope+56(FP), Y0
+	MOVQ         dw+64(FP), R9
+	MOVQ         delta+72(FP), R10
+	TESTQ        DX, DX
+	JLE          l11end
+
+l11:
+	VBROADCASTSS (R10), Y1
+	MOVQ         R9, R11
+	MOVQ         AX, R12
+	MOVQ         BX, R13
+	SUBQ         $0x00000020, R13
+	JL           l16end
+	PCALIGN      $0x40
+
+l16:
+	VMOVUPS (R12), Y2
+	VMULPS  Y0, Y2, Y2
+	VMOVUPS (R11), Y3
+	VSUBPS  Y1, Y3, Y3
+	VMULPS  Y3, Y2, Y2
+	VMOVUPS Y2, (R11)
+	VMOVUPS 32(R12), Y2
+	VMULPS  Y0, Y2, Y2
+	VMOVUPS 32(R11), Y3
+	VSUBPS  Y1, Y3, Y3
+	VMULPS  Y3, Y2, Y2
+	VMOVUPS Y2, 32(R11)
+	VMOVUPS 64(R12), Y2
+	VMULPS  Y0, Y2, Y2
+	VMOVUPS 64(R11), Y3
+	VSUBPS  Y1, Y3, Y3
+	VMULPS  Y3, Y2, Y2
+	VMOVUPS Y2, 64(R11)
+	VMOVUPS 96(R12), Y2
+	VMULPS  Y0, Y2, Y2
+	VMOVUPS 96(R11), Y3
+	VSUBPS  Y1, Y3, Y3
+	VMULPS  Y3, Y2, Y2
+	VMOVUPS Y2, 96(R11)
+	ADDQ    $0x00000080, R11
+	ADDQ    $0x00000080, R12
+	SUBQ    $0x00000020, R13
+	JGE     l16
+
+l16end:
+	ADDQ    $0x00000020, R13
+	SUBQ    $0x00000008, R13
+	JL      l42end
+	PCALIGN $0x40
+
+l42:
+	VMOVUPS (R12), Y2
+	VMULPS  Y0, Y2, Y2
+	VMOVUPS (R11), Y3
+	VSUBPS  Y1, Y3, Y3
+	VMULPS  Y3, Y2, Y2
+	VMOVUPS Y2, (R11)
+	ADDQ    $0x00000020, R11
+	ADDQ    $0x00000020, R12
+	SUBQ    $0x00000008, R13
+	JGE     l42
+
+l42end:
+	ADDQ       $0x00000008, R13
+	TESTQ      R13, R13
+	JZ         l50end
+	LEAQ       constants<>+32(SB), R14
+	SHLQ       $0x02, R13
+	SUBQ       R13, R14
+	SHRQ       $0x02, R13
+	VMOVUPS    (R14), Y2
+	VMASKMOVPS (R12), Y2, Y3
+	VMULPS     Y0, Y3, Y3
+	VMASKMOVPS (R11), Y2, Y4
+	VSUBPS     Y1, Y4, Y4
+	VMULPS     Y4, Y3, Y3
+	VMASKMOVPS Y3, Y2, (R11)
+	LEAQ       (R11)(R13*4), R11
+	LEAQ       (R12)(R13*4), R12
+
+l50end:
+	MOVQ    DI, R13
+	MOVQ    SI, R14
+	SUBQ    $0x00000008, R14
+	JL      l60end
+	PCALIGN $0x40
+
+l60:
+	VMOVUPS (R13), Y2
+	VCMPPS  $0x15, constants<>+96(SB), Y2, Y2
+	VMOVUPS (R12), Y3
+	VMULPS  Y0, Y3, Y3
+	VMOVUPS (R11), Y4
+	VSUBPS  Y1, Y4, Y4
+	VMULPS  Y4, Y3, Y3
+	VANDPS  Y2, Y3, Y2
+	VMOVUPS Y2, (R11)
+	ADDQ    $0x00000020, R11
+	ADDQ    $0x00000020, R12
+	ADDQ    $0x00000020, R13
+	SUBQ    $0x00000008, R14
+	JGE     l60
+
+l60end:
+	ADDQ       $0x00000008, R14
+	TESTQ      R14, R14
+	JZ         l71end
+	LEAQ       constants<>+32(SB), R15
+	SHLQ       $0x02, R14
+	SUBQ       R14, R15
+	SHRQ       $0x02, R14
+	VMOVUPS    (R15), Y2
+	VMASKMOVPS (R13), Y2, Y3
+	VCMPPS     $0x15, constants<>+96(SB), Y3, Y3
+	VMASKMOVPS (R12), Y2, Y4
+	VMULPS     Y0, Y4, Y4
+	VMASKMOVPS (R11), Y2, Y5
+	VSUBPS     Y1, Y5, Y1
+	VMULPS     Y1, Y4, Y1
+	VANDPS     Y3, Y1, Y1
+	VMASKMOVPS Y1, Y2, (R11)
+	LEAQ       (R11)(R14*4), R11
+	LEAQ       (R12)(R14*4), R12
+	LEAQ       (R13)(R14*4), R13
+
+l71end:
+	ADDQ CX, R9
+	ADDQ $+4, R10
+	ADDQ CX, AX
+	ADDQ R8, DI
+	DECQ DX
+	JNZ  l11
+
+l11end:
+	VZEROUPPER
+	RET
+
+// func scoreGrad256(s *float32, ld int, rows int, n int, tail int, edge *float32, back int, scale float32, slope float32, dw *float32, stats *float32, delta *float32)
+// Requires: AVX, AVX2, FMA3
+TEXT ·scoreGrad256(SB), NOSPLIT, $8-88
+	MOVQ         s+0(FP), AX
+	MOVQ         ld+8(FP), CX
+	MOVQ         rows+16(FP), DX
+	MOVQ         n+24(FP), BX
+	MOVQ         tail+32(FP), SI
+	MOVQ         edge+40(FP), DI
+	MOVQ         back+48(FP), R8
+	VBROADCASTSS scale+56(FP), Y0
+	VBROADCASTSS slope+60(FP), Y1
+	MOVQ         dw+64(FP), R9
+	MOVQ         stats+72(FP), R10
+	MOVQ         delta+80(FP), R11
+	TESTQ        DX, DX
+	JLE          l14end
+
+l14:
+	VBROADCASTSS (R10), Y2
+	VBROADCASTSS 4(R10), Y3
+	VBROADCASTSS (R11), Y4
+	VMULPS       Y1, Y3, Y5
 	MOVQ         R9, R12
 	MOVQ         AX, R13
 	MOVQ         BX, R14
@@ -2186,97 +2735,113 @@ l12:
 
 l22:
 	VMOVUPS      (R13), Y6
-	VSUBPS       Y0, Y6, Y6
-	VCMPPS       $0x15, constants<>+128(SB), Y6, Y7
-	VBROADCASTSS constants<>+160(SB), Y8
-	VFMADD231PS  constants<>+192(SB), Y6, Y8
-	VSUBPS       constants<>+160(SB), Y8, Y8
-	VFNMADD231PS constants<>+224(SB), Y8, Y6
-	VBROADCASTSS constants<>+256(SB), Y9
-	VFMADD231PS  constants<>+288(SB), Y6, Y9
-	VFMADD213PS  constants<>+320(SB), Y6, Y9
+	VMULPS       Y0, Y6, Y6
+	VSUBPS       Y2, Y6, Y6
+	VCMPPS       $0x15, constants<>+160(SB), Y6, Y7
+	VBROADCASTSS constants<>+192(SB), Y8
+	VFMADD231PS  constants<>+224(SB), Y6, Y8
+	VSUBPS       constants<>+192(SB), Y8, Y8
+	VFNMADD231PS constants<>+256(SB), Y8, Y6
+	VBROADCASTSS constants<>+288(SB), Y9
+	VFMADD231PS  constants<>+320(SB), Y6, Y9
 	VFMADD213PS  constants<>+352(SB), Y6, Y9
 	VFMADD213PS  constants<>+384(SB), Y6, Y9
-	VFMADD213PS  constants<>+384(SB), Y6, Y9
+	VFMADD213PS  constants<>+416(SB), Y6, Y9
+	VFMADD213PS  constants<>+416(SB), Y6, Y9
 	VCVTPS2DQ    Y8, Y6
 	VPADDD       constants<>+448(SB), Y6, Y6
 	VPSLLD       $0x17, Y6, Y6
 	VMULPS       Y6, Y9, Y6
 	VADDPS       Y6, Y6, Y6
 	VANDPS       Y7, Y6, Y6
-	VMULPS       Y1, Y6, Y6
-	VMOVUPS      Y6, (R13)
+	VMULPS       Y3, Y6, Y7
+	VMOVUPS      Y7, (R13)
+	VMULPS       Y5, Y6, Y6
 	VMOVUPS      (R12), Y7
-	VFMADD231PS  Y7, Y6, Y2
+	VSUBPS       Y4, Y7, Y7
+	VMULPS       Y7, Y6, Y6
+	VMOVUPS      Y6, (R12)
 	VMOVUPS      32(R13), Y6
-	VSUBPS       Y0, Y6, Y6
-	VCMPPS       $0x15, constants<>+128(SB), Y6, Y7
-	VBROADCASTSS constants<>+160(SB), Y8
-	VFMADD231PS  constants<>+192(SB), Y6, Y8
-	VSUBPS       constants<>+160(SB), Y8, Y8
-	VFNMADD231PS constants<>+224(SB), Y8, Y6
-	VBROADCASTSS constants<>+256(SB), Y9
-	VFMADD231PS  constants<>+288(SB), Y6, Y9
-	VFMADD213PS  constants<>+320(SB), Y6, Y9
+	VMULPS       Y0, Y6, Y6
+	VSUBPS       Y2, Y6, Y6
+	VCMPPS       $0x15, constants<>+160(SB), Y6, Y7
+	VBROADCASTSS constants<>+192(SB), Y8
+	VFMADD231PS  constants<>+224(SB), Y6, Y8
+	VSUBPS       constants<>+192(SB), Y8, Y8
+	VFNMADD231PS constants<>+256(SB), Y8, Y6
+	VBROADCASTSS constants<>+288(SB), Y9
+	VFMADD231PS  constants<>+320(SB), Y6, Y9
 	VFMADD213PS  constants<>+352(SB), Y6, Y9
 	VFMADD213PS  constants<>+384(SB), Y6, Y9
-	VFMADD213PS  constants<>+384(SB), Y6, Y9
+	VFMADD213PS  constants<>+416(SB), Y6, Y9
+	VFMADD213PS  constants<>+416(SB), Y6, Y9
 	VCVTPS2DQ    Y8, Y6
 	VPADDD       constants<>+448(SB), Y6, Y6
 	VPSLLD       $0x17, Y6, Y6
 	VMULPS       Y6, Y9, Y6
 	VADDPS       Y6, Y6, Y6
 	VANDPS       Y7, Y6, Y6
-	VMULPS       Y1, Y6, Y6
-	VMOVUPS      Y6, 32(R13)
+	VMULPS       Y3, Y6, Y7
+	VMOVUPS      Y7, 32(R13)
+	VMULPS       Y5, Y6, Y6
 	VMOVUPS      32(R12), Y7
-	VFMADD231PS  Y7, Y6, Y3
+	VSUBPS       Y4, Y7, Y7
+	VMULPS       Y7, Y6, Y6
+	VMOVUPS      Y6, 32(R12)
 	VMOVUPS      64(R13), Y6
-	VSUBPS       Y0, Y6, Y6
-	VCMPPS       $0x15, constants<>+128(SB), Y6, Y7
-	VBROADCASTSS constants<>+160(SB), Y8
-	VFMADD231PS  constants<>+192(SB), Y6, Y8
-	VSUBPS       constants<>+160(SB), Y8, Y8
-	VFNMADD231PS constants<>+224(SB), Y8, Y6
-	VBROADCASTSS constants<>+256(SB), Y9
-	VFMADD231PS  constants<>+288(SB), Y6, Y9
-	VFMADD213PS  constants<>+320(SB), Y6, Y9
+	VMULPS       Y0, Y6, Y6
+	VSUBPS       Y2, Y6, Y6
+	VCMPPS       $0x15, constants<>+160(SB), Y6, Y7
+	VBROADCASTSS constants<>+192(SB), Y8
+	VFMADD231PS  constants<>+224(SB), Y6, Y8
+	VSUBPS       constants<>+192(SB), Y8, Y8
+	VFNMADD231PS constants<>+256(SB), Y8, Y6
+	VBROADCASTSS constants<>+288(SB), Y9
+	VFMADD231PS  constants<>+320(SB), Y6, Y9
 	VFMADD213PS  constants<>+352(SB), Y6, Y9
 	VFMADD213PS  constants<>+384(SB), Y6, Y9
-	VFMADD213PS  constants<>+384(SB), Y6, Y9
+	VFMADD213PS  constants<>+416(SB), Y6, Y9
+	VFMADD213PS  constants<>+416(SB), Y6, Y9
 	VCVTPS2DQ    Y8, Y6
 	VPADDD       constants<>+448(SB), Y6, Y6
 	VPSLLD       $0x17, Y6, Y6
 	VMULPS       Y6, Y9, Y6
 	VADDPS       Y6, Y6, Y6
 	VANDPS       Y7, Y6, Y6
-	VMULPS       Y1, Y6, Y6
-	VMOVUPS      Y6, 64(R13)
+	VMULPS       Y3, Y6, Y7
+	VMOVUPS      Y7, 64(R13)
+	VMULPS       Y5, Y6, Y6
 	VMOVUPS      64(R12), Y7
-	VFMADD231PS  Y7, Y6, Y4
+	VSUBPS       Y4, Y7, Y7
+	VMULPS       Y7, Y6, Y6
+	VMOVUPS      Y6, 64(R12)
 	VMOVUPS      96(R13), Y6
-	VSUBPS       Y0, Y6, Y6
-	VCMPPS       $0x15, constants<>+128(SB), Y6, Y7
-	VBROADCASTSS constants<>+160(SB), Y8
-	VFMADD231PS  constants<>+192(SB), Y6, Y8
-	VSUBPS       constants<>+160(SB), Y8, Y8
-	VFNMADD231PS constants<>+224(SB), Y8, Y6
-	VBROADCASTSS constants<>+256(SB), Y9
-	VFMADD231PS  constants<>+288(SB), Y6, Y9
-	VFMADD213PS  constants<>+320(SB), Y6, Y9
+	VMULPS       Y0, Y6, Y6
+	VSUBPS       Y2, Y6, Y6
+	VCMPPS       $0x15, constants<>+160(SB), Y6, Y7
+	VBROADCASTSS constants<>+192(SB), Y8
+	VFMADD231PS  constants<>+224(SB), Y6, Y8
+	VSUBPS       constants<>+192(SB), Y8, Y8
+	VFNMADD231PS constants<>+256(SB), Y8, Y6
+	VBROADCASTSS constants<>+288(SB), Y9
+	VFMADD231PS  constants<>+320(SB), Y6, Y9
 	VFMADD213PS  constants<>+352(SB), Y6, Y9
 	VFMADD213PS  constants<>+384(SB), Y6, Y9
-	VFMADD213PS  constants<>+384(SB), Y6, Y9
+	VFMADD213PS  constants<>+416(SB), Y6, Y9
+	VFMADD213PS  constants<>+416(SB), Y6, Y9
 	VCVTPS2DQ    Y8, Y6
 	VPADDD       constants<>+448(SB), Y6, Y6
 	VPSLLD       $0x17, Y6, Y6
 	VMULPS       Y6, Y9, Y6
 	VADDPS       Y6, Y6, Y6
 	VANDPS       Y7, Y6, Y6
-	VMULPS       Y1, Y6, Y6
-	VMOVUPS      Y6, 96(R13)
+	VMULPS       Y3, Y6, Y7
+	VMOVUPS      Y7, 96(R13)
+	VMULPS       Y5, Y6, Y6
 	VMOVUPS      96(R12), Y7
-	VFMADD231PS  Y7, Y6, Y5
+	VSUBPS       Y4, Y7, Y7
+	VMULPS       Y7, Y6, Y6
+	VMOVUPS      Y6, 96(R12)
 	ADDQ         $0x00000080, R12
 	ADDQ         $0x00000080, R13
 	SUBQ         $0x00000020, R14
@@ -2285,619 +2850,182 @@ l22:
 l22end:
 	ADDQ    $0x00000020, R14
 	SUBQ    $0x00000008, R14
-	JL      l92end
+	JL      l108end
 	PCALIGN $0x40
 
-l92:
+l108:
 	VMOVUPS      (R13), Y6
-	VSUBPS       Y0, Y6, Y6
-	VCMPPS       $0x15, constants<>+128(SB), Y6, Y7
-	VBROADCASTSS constants<>+160(SB), Y8
-	VFMADD231PS  constants<>+192(SB), Y6, Y8
-	VSUBPS       constants<>+160(SB), Y8, Y8
-	VFNMADD231PS constants<>+224(SB), Y8, Y6
-	VBROADCASTSS constants<>+256(SB), Y9
-	VFMADD231PS  constants<>+288(SB), Y6, Y9
-	VFMADD213PS  constants<>+320(SB), Y6, Y9
+	VMULPS       Y0, Y6, Y6
+	VSUBPS       Y2, Y6, Y6
+	VCMPPS       $0x15, constants<>+160(SB), Y6, Y7
+	VBROADCASTSS constants<>+192(SB), Y8
+	VFMADD231PS  constants<>+224(SB), Y6, Y8
+	VSUBPS       constants<>+192(SB), Y8, Y8
+	VFNMADD231PS constants<>+256(SB), Y8, Y6
+	VBROADCASTSS constants<>+288(SB), Y9
+	VFMADD231PS  constants<>+320(SB), Y6, Y9
 	VFMADD213PS  constants<>+352(SB), Y6, Y9
 	VFMADD213PS  constants<>+384(SB), Y6, Y9
-	VFMADD213PS  constants<>+384(SB), Y6, Y9
+	VFMADD213PS  constants<>+416(SB), Y6, Y9
+	VFMADD213PS  constants<>+416(SB), Y6, Y9
 	VCVTPS2DQ    Y8, Y6
 	VPADDD       constants<>+448(SB), Y6, Y6
 	VPSLLD       $0x17, Y6, Y6
 	VMULPS       Y6, Y9, Y6
 	VADDPS       Y6, Y6, Y6
 	VANDPS       Y7, Y6, Y6
-	VMULPS       Y1, Y6, Y6
-	VMOVUPS      Y6, (R13)
+	VMULPS       Y3, Y6, Y7
+	VMOVUPS      Y7, (R13)
+	VMULPS       Y5, Y6, Y6
 	VMOVUPS      (R12), Y7
-	VFMADD231PS  Y7, Y6, Y2
+	VSUBPS       Y4, Y7, Y7
+	VMULPS       Y7, Y6, Y6
+	VMOVUPS      Y6, (R12)
 	ADDQ         $0x00000020, R12
 	ADDQ         $0x00000020, R13
 	SUBQ         $0x00000008, R14
-	JGE          l92
+	JGE          l108
 
-l92end:
+l108end:
 	ADDQ         $0x00000008, R14
 	TESTQ        R14, R14
-	JZ           l111end
+	JZ           l131end
 	LEAQ         constants<>+32(SB), R15
 	SHLQ         $0x02, R14
 	SUBQ         R14, R15
 	SHRQ         $0x02, R14
 	VMOVUPS      (R15), Y6
 	VMASKMOVPS   (R13), Y6, Y7
-	VSUBPS       Y0, Y7, Y7
-	VCMPPS       $0x15, constants<>+128(SB), Y7, Y8
-	VBROADCASTSS constants<>+160(SB), Y9
-	VFMADD231PS  constants<>+192(SB), Y7, Y9
-	VSUBPS       constants<>+160(SB), Y9, Y9
-	VFNMADD231PS constants<>+224(SB), Y9, Y7
-	VBROADCASTSS constants<>+256(SB), Y10
-	VFMADD231PS  constants<>+288(SB), Y7, Y10
-	VFMADD213PS  constants<>+320(SB), Y7, Y10
+	VMULPS       Y0, Y7, Y7
+	VSUBPS       Y2, Y7, Y7
+	VCMPPS       $0x15, constants<>+160(SB), Y7, Y8
+	VBROADCASTSS constants<>+192(SB), Y9
+	VFMADD231PS  constants<>+224(SB), Y7, Y9
+	VSUBPS       constants<>+192(SB), Y9, Y9
+	VFNMADD231PS constants<>+256(SB), Y9, Y7
+	VBROADCASTSS constants<>+288(SB), Y10
+	VFMADD231PS  constants<>+320(SB), Y7, Y10
 	VFMADD213PS  constants<>+352(SB), Y7, Y10
 	VFMADD213PS  constants<>+384(SB), Y7, Y10
-	VFMADD213PS  constants<>+384(SB), Y7, Y10
+	VFMADD213PS  constants<>+416(SB), Y7, Y10
+	VFMADD213PS  constants<>+416(SB), Y7, Y10
 	VCVTPS2DQ    Y9, Y7
 	VPADDD       constants<>+448(SB), Y7, Y7
 	VPSLLD       $0x17, Y7, Y7
 	VMULPS       Y7, Y10, Y7
 	VADDPS       Y7, Y7, Y7
 	VANDPS       Y8, Y7, Y7
-	VMULPS       Y1, Y7, Y7
-	VMASKMOVPS   Y7, Y6, (R13)
-	VMASKMOVPS   (R12), Y6, Y6
-	VFMADD231PS  Y6, Y7, Y2
+	VMULPS       Y3, Y7, Y8
+	VMASKMOVPS   Y8, Y6, (R13)
+	VMULPS       Y5, Y7, Y7
+	VMASKMOVPS   (R12), Y6, Y8
+	VSUBPS       Y4, Y8, Y8
+	VMULPS       Y8, Y7, Y7
+	VMASKMOVPS   Y7, Y6, (R12)
 	LEAQ         (R12)(R14*4), R12
 	LEAQ         (R13)(R14*4), R13
 
-l111end:
+l131end:
 	MOVQ    DI, R14
 	MOVQ    SI, R15
 	SUBQ    $0x00000008, R15
-	JL      l132end
+	JL      l156end
 	PCALIGN $0x40
 
-l132:
+l156:
 	VMOVUPS      (R14), Y6
+	VCMPPS       $0x15, constants<>+96(SB), Y6, Y6
 	VMOVUPS      (R13), Y7
-	VMINPS       Y6, Y7, Y7
-	VSUBPS       Y0, Y7, Y7
-	VCMPPS       $0x15, constants<>+128(SB), Y7, Y8
-	VBROADCASTSS constants<>+160(SB), Y9
-	VFMADD231PS  constants<>+192(SB), Y7, Y9
-	VSUBPS       constants<>+160(SB), Y9, Y9
-	VFNMADD231PS constants<>+224(SB), Y9, Y7
-	VBROADCASTSS constants<>+256(SB), Y10
-	VFMADD231PS  constants<>+288(SB), Y7, Y10
-	VFMADD213PS  constants<>+320(SB), Y7, Y10
+	VBROADCASTSS constants<>+64(SB), Y8
+	VBLENDVPS    Y6, Y7, Y8, Y7
+	VMULPS       Y0, Y7, Y7
+	VSUBPS       Y2, Y7, Y7
+	VCMPPS       $0x15, constants<>+160(SB), Y7, Y8
+	VBROADCASTSS constants<>+192(SB), Y9
+	VFMADD231PS  constants<>+224(SB), Y7, Y9
+	VSUBPS       constants<>+192(SB), Y9, Y9
+	VFNMADD231PS constants<>+256(SB), Y9, Y7
+	VBROADCASTSS constants<>+288(SB), Y10
+	VFMADD231PS  constants<>+320(SB), Y7, Y10
 	VFMADD213PS  constants<>+352(SB), Y7, Y10
 	VFMADD213PS  constants<>+384(SB), Y7, Y10
-	VFMADD213PS  constants<>+384(SB), Y7, Y10
+	VFMADD213PS  constants<>+416(SB), Y7, Y10
+	VFMADD213PS  constants<>+416(SB), Y7, Y10
 	VCVTPS2DQ    Y9, Y7
 	VPADDD       constants<>+448(SB), Y7, Y7
 	VPSLLD       $0x17, Y7, Y7
 	VMULPS       Y7, Y10, Y7
 	VADDPS       Y7, Y7, Y7
 	VANDPS       Y8, Y7, Y7
-	VMULPS       Y1, Y7, Y7
-	VMOVUPS      Y7, (R13)
+	VMULPS       Y3, Y7, Y8
+	VMOVUPS      Y8, (R13)
+	VMULPS       Y5, Y7, Y7
 	VMOVUPS      (R12), Y8
-	VCMPPS       $0x15, constants<>+416(SB), Y6, Y6
-	VANDPS       Y6, Y8, Y6
-	VFMADD231PS  Y6, Y7, Y2
+	VSUBPS       Y4, Y8, Y8
+	VMULPS       Y8, Y7, Y7
+	VANDPS       Y6, Y7, Y6
+	VMOVUPS      Y6, (R12)
 	ADDQ         $0x00000020, R12
 	ADDQ         $0x00000020, R13
 	ADDQ         $0x00000020, R14
 	SUBQ         $0x00000008, R15
-	JGE          l132
+	JGE          l156
 
-l132end:
+l156end:
 	ADDQ         $0x00000008, R15
 	TESTQ        R15, R15
-	JZ           l155end
+	JZ           l183end
 	LEAQ         constants<>+32(SB), BP
 	SHLQ         $0x02, R15
 	SUBQ         R15, BP
 	SHRQ         $0x02, R15
 	VMOVUPS      (BP), Y6
 	VMASKMOVPS   (R14), Y6, Y7
+	VCMPPS       $0x15, constants<>+96(SB), Y7, Y7
 	VMASKMOVPS   (R13), Y6, Y8
-	VMINPS       Y7, Y8, Y8
-	VSUBPS       Y0, Y8, Y0
-	VCMPPS       $0x15, constants<>+128(SB), Y0, Y8
-	VBROADCASTSS constants<>+160(SB), Y9
-	VFMADD231PS  constants<>+192(SB), Y0, Y9
-	VSUBPS       constants<>+160(SB), Y9, Y9
-	VFNMADD231PS constants<>+224(SB), Y9, Y0
-	VBROADCASTSS constants<>+256(SB), Y10
-	VFMADD231PS  constants<>+288(SB), Y0, Y10
-	VFMADD213PS  constants<>+320(SB), Y0, Y10
-	VFMADD213PS  constants<>+352(SB), Y0, Y10
-	VFMADD213PS  constants<>+384(SB), Y0, Y10
-	VFMADD213PS  constants<>+384(SB), Y0, Y10
-	VCVTPS2DQ    Y9, Y0
-	VPADDD       constants<>+448(SB), Y0, Y0
-	VPSLLD       $0x17, Y0, Y0
-	VMULPS       Y0, Y10, Y0
-	VADDPS       Y0, Y0, Y0
-	VANDPS       Y8, Y0, Y0
-	VMULPS       Y1, Y0, Y0
-	VMASKMOVPS   Y0, Y6, (R13)
-	VMASKMOVPS   (R12), Y6, Y1
-	VCMPPS       $0x15, constants<>+416(SB), Y7, Y6
-	VANDPS       Y6, Y1, Y1
-	VFMADD231PS  Y1, Y0, Y2
+	VBROADCASTSS constants<>+64(SB), Y9
+	VBLENDVPS    Y7, Y8, Y9, Y8
+	VMULPS       Y0, Y8, Y8
+	VSUBPS       Y2, Y8, Y2
+	VCMPPS       $0x15, constants<>+160(SB), Y2, Y8
+	VBROADCASTSS constants<>+192(SB), Y9
+	VFMADD231PS  constants<>+224(SB), Y2, Y9
+	VSUBPS       constants<>+192(SB), Y9, Y9
+	VFNMADD231PS constants<>+256(SB), Y9, Y2
+	VBROADCASTSS constants<>+288(SB), Y10
+	VFMADD231PS  constants<>+320(SB), Y2, Y10
+	VFMADD213PS  constants<>+352(SB), Y2, Y10
+	VFMADD213PS  constants<>+384(SB), Y2, Y10
+	VFMADD213PS  constants<>+416(SB), Y2, Y10
+	VFMADD213PS  constants<>+416(SB), Y2, Y10
+	VCVTPS2DQ    Y9, Y2
+	VPADDD       constants<>+448(SB), Y2, Y2
+	VPSLLD       $0x17, Y2, Y2
+	VMULPS       Y2, Y10, Y2
+	VADDPS       Y2, Y2, Y2
+	VANDPS       Y8, Y2, Y2
+	VMULPS       Y3, Y2, Y3
+	VMASKMOVPS   Y3, Y6, (R13)
+	VMULPS       Y5, Y2, Y2
+	VMASKMOVPS   (R12), Y6, Y3
+	VSUBPS       Y4, Y3, Y3
+	VMULPS       Y3, Y2, Y2
+	VANDPS       Y7, Y2, Y2
+	VMASKMOVPS   Y2, Y6, (R12)
 	LEAQ         (R12)(R15*4), R12
 	LEAQ         (R13)(R15*4), R13
 	LEAQ         (R14)(R15*4), R14
 
-l155end:
-	VADDPS     Y3, Y2, Y0
-	VADDPS     Y5, Y4, Y1
-	VADDPS     Y1, Y0, Y0
-	VPERM2F128 $0x01, Y0, Y0, Y1
-	VADDPS     Y1, Y0, Y0
-	VPERMILPS  $0x4e, Y0, Y1
-	VADDPS     Y1, Y0, Y0
-	VPERMILPS  $0xb1, Y0, Y1
-	VADDPS     Y1, Y0, Y0
-	VMOVAPS    Y0, Y0
-	VMOVSS     X0, (R11)
-	ADDQ       $+4, R11
-	ADDQ       $+8, R10
-	ADDQ       CX, R9
-	ADDQ       CX, AX
-	ADDQ       R8, DI
-	DECQ       DX
-	JNZ        l12
-
-l12end:
-	VZEROUPPER
-	RET
-
-// func weightGrad256(s *float32, ld int, rows int, n int, tail int, edge *float32, back int, dw *float32, delta *float32)
-// Requires: AVX
-TEXT ·weightGrad256(SB), NOSPLIT, $0-72
-	MOVQ  s+0(FP), AX
-	MOVQ  ld+8(FP), CX
-	MOVQ  rows+16(FP), DX
-	MOVQ  n+24(FP), BX
-	MOVQ  tail+32(FP), SI
-	MOVQ  edge+40(FP), DI
-	MOVQ  back+48(FP), R8
-	MOVQ  dw+56(FP), R9
-	MOVQ  delta+64(FP), R10
-	TESTQ DX, DX
-	JLE   l10end
-
-l10:
-	VBROADCASTSS (R10), Y0
-	MOVQ         R9, R11
-	MOVQ         AX, R12
-	MOVQ         BX, R13
-	SUBQ         $0x00000020, R13
-	JL           l15end
-	PCALIGN      $0x40
-
-l15:
-	VMOVUPS (R12), Y1
-	VMOVUPS (R11), Y2
-	VSUBPS  Y0, Y2, Y2
-	VMULPS  Y2, Y1, Y1
-	VMOVUPS Y1, (R11)
-	VMOVUPS 32(R12), Y1
-	VMOVUPS 32(R11), Y2
-	VSUBPS  Y0, Y2, Y2
-	VMULPS  Y2, Y1, Y1
-	VMOVUPS Y1, 32(R11)
-	VMOVUPS 64(R12), Y1
-	VMOVUPS 64(R11), Y2
-	VSUBPS  Y0, Y2, Y2
-	VMULPS  Y2, Y1, Y1
-	VMOVUPS Y1, 64(R11)
-	VMOVUPS 96(R12), Y1
-	VMOVUPS 96(R11), Y2
-	VSUBPS  Y0, Y2, Y2
-	VMULPS  Y2, Y1, Y1
-	VMOVUPS Y1, 96(R11)
-	ADDQ    $0x00000080, R11
-	ADDQ    $0x00000080, R12
-	SUBQ    $0x00000020, R13
-	JGE     l15
-
-l15end:
-	ADDQ    $0x00000020, R13
-	SUBQ    $0x00000008, R13
-	JL      l37end
-	PCALIGN $0x40
-
-l37:
-	VMOVUPS (R12), Y1
-	VMOVUPS (R11), Y2
-	VSUBPS  Y0, Y2, Y2
-	VMULPS  Y2, Y1, Y1
-	VMOVUPS Y1, (R11)
-	ADDQ    $0x00000020, R11
-	ADDQ    $0x00000020, R12
-	SUBQ    $0x00000008, R13
-	JGE     l37
-
-l37end:
-	ADDQ       $0x00000008, R13
-	TESTQ      R13, R13
-	JZ         l44end
-	LEAQ       constants<>+32(SB), R14
-	SHLQ       $0x02, R13
-	SUBQ       R13, R14
-	SHRQ       $0x02, R13
-	VMOVUPS    (R14), Y1
-	VMASKMOVPS (R12), Y1, Y2
-	VMASKMOVPS (R11), Y1, Y3
-	VSUBPS     Y0, Y3, Y3
-	VMULPS     Y3, Y2, Y2
-	VMASKMOVPS Y2, Y1, (R11)
-	LEAQ       (R11)(R13*4), R11
-	LEAQ       (R12)(R13*4), R12
-
-l44end:
-	MOVQ    DI, R13
-	MOVQ    SI, R14
-	SUBQ    $0x00000008, R14
-	JL      l53end
-	PCALIGN $0x40
-
-l53:
-	VMOVUPS (R13), Y1
-	VMOVUPS (R12), Y2
-	VMOVUPS (R11), Y3
-	VSUBPS  Y0, Y3, Y3
-	VMULPS  Y3, Y2, Y2
-	VCMPPS  $0x15, constants<>+416(SB), Y1, Y1
-	VANDPS  Y1, Y2, Y1
-	VMOVUPS Y1, (R11)
-	ADDQ    $0x00000020, R11
-	ADDQ    $0x00000020, R12
-	ADDQ    $0x00000020, R13
-	SUBQ    $0x00000008, R14
-	JGE     l53
-
-l53end:
-	ADDQ       $0x00000008, R14
-	TESTQ      R14, R14
-	JZ         l63end
-	LEAQ       constants<>+32(SB), R15
-	SHLQ       $0x02, R14
-	SUBQ       R14, R15
-	SHRQ       $0x02, R14
-	VMOVUPS    (R15), Y1
-	VMASKMOVPS (R13), Y1, Y2
-	VMASKMOVPS (R12), Y1, Y3
-	VMASKMOVPS (R11), Y1, Y4
-	VSUBPS     Y0, Y4, Y0
-	VMULPS     Y0, Y3, Y0
-	VCMPPS     $0x15, constants<>+416(SB), Y2, Y2
-	VANDPS     Y2, Y0, Y0
-	VMASKMOVPS Y0, Y1, (R11)
-	LEAQ       (R11)(R14*4), R11
-	LEAQ       (R12)(R14*4), R12
-	LEAQ       (R13)(R14*4), R13
-
-l63end:
-	ADDQ CX, R9
-	ADDQ $+4, R10
-	ADDQ CX, AX
-	ADDQ R8, DI
-	DECQ DX
-	JNZ  l10
-
-l10end:
-	VZEROUPPER
-	RET
-
-// func scoreGrad256(s *float32, ld int, rows int, n int, tail int, edge *float32, back int, dw *float32, stats *float32, delta *float32)
-// Requires: AVX, AVX2, FMA3
-TEXT ·scoreGrad256(SB), NOSPLIT, $8-80
-	MOVQ  s+0(FP), AX
-	MOVQ  ld+8(FP), CX
-	MOVQ  rows+16(FP), DX
-	MOVQ  n+24(FP), BX
-	MOVQ  tail+32(FP), SI
-	MOVQ  edge+40(FP), DI
-	MOVQ  back+48(FP), R8
-	MOVQ  dw+56(FP), R9
-	MOVQ  stats+64(FP), R10
-	MOVQ  delta+72(FP), R11
-	TESTQ DX, DX
-	JLE   l12end
-
-l12:
-	VBROADCASTSS (R10), Y0
-	VBROADCASTSS 4(R10), Y1
-	VBROADCASTSS (R11), Y2
-	MOVQ         R9, R12
-	MOVQ         AX, R13
-	MOVQ         BX, R14
-	SUBQ         $0x00000020, R14
-	JL           l19end
-	PCALIGN      $0x40
-
-l19:
-	VMOVUPS      (R13), Y3
-	VSUBPS       Y0, Y3, Y3
-	VCMPPS       $0x15, constants<>+128(SB), Y3, Y4
-	VBROADCASTSS constants<>+160(SB), Y5
-	VFMADD231PS  constants<>+192(SB), Y3, Y5
-	VSUBPS       constants<>+160(SB), Y5, Y5
-	VFNMADD231PS constants<>+224(SB), Y5, Y3
-	VBROADCASTSS constants<>+256(SB), Y6
-	VFMADD231PS  constants<>+288(SB), Y3, Y6
-	VFMADD213PS  constants<>+320(SB), Y3, Y6
-	VFMADD213PS  constants<>+352(SB), Y3, Y6
-	VFMADD213PS  constants<>+384(SB), Y3, Y6
-	VFMADD213PS  constants<>+384(SB), Y3, Y6
-	VCVTPS2DQ    Y5, Y3
-	VPADDD       constants<>+448(SB), Y3, Y3
-	VPSLLD       $0x17, Y3, Y3
-	VMULPS       Y3, Y6, Y3
-	VADDPS       Y3, Y3, Y3
-	VANDPS       Y4, Y3, Y3
-	VMULPS       Y1, Y3, Y3
-	VMOVUPS      Y3, (R13)
-	VMOVUPS      (R12), Y4
-	VSUBPS       Y2, Y4, Y4
-	VMULPS       Y4, Y3, Y3
-	VMOVUPS      Y3, (R12)
-	VMOVUPS      32(R13), Y3
-	VSUBPS       Y0, Y3, Y3
-	VCMPPS       $0x15, constants<>+128(SB), Y3, Y4
-	VBROADCASTSS constants<>+160(SB), Y5
-	VFMADD231PS  constants<>+192(SB), Y3, Y5
-	VSUBPS       constants<>+160(SB), Y5, Y5
-	VFNMADD231PS constants<>+224(SB), Y5, Y3
-	VBROADCASTSS constants<>+256(SB), Y6
-	VFMADD231PS  constants<>+288(SB), Y3, Y6
-	VFMADD213PS  constants<>+320(SB), Y3, Y6
-	VFMADD213PS  constants<>+352(SB), Y3, Y6
-	VFMADD213PS  constants<>+384(SB), Y3, Y6
-	VFMADD213PS  constants<>+384(SB), Y3, Y6
-	VCVTPS2DQ    Y5, Y3
-	VPADDD       constants<>+448(SB), Y3, Y3
-	VPSLLD       $0x17, Y3, Y3
-	VMULPS       Y3, Y6, Y3
-	VADDPS       Y3, Y3, Y3
-	VANDPS       Y4, Y3, Y3
-	VMULPS       Y1, Y3, Y3
-	VMOVUPS      Y3, 32(R13)
-	VMOVUPS      32(R12), Y4
-	VSUBPS       Y2, Y4, Y4
-	VMULPS       Y4, Y3, Y3
-	VMOVUPS      Y3, 32(R12)
-	VMOVUPS      64(R13), Y3
-	VSUBPS       Y0, Y3, Y3
-	VCMPPS       $0x15, constants<>+128(SB), Y3, Y4
-	VBROADCASTSS constants<>+160(SB), Y5
-	VFMADD231PS  constants<>+192(SB), Y3, Y5
-	VSUBPS       constants<>+160(SB), Y5, Y5
-	VFNMADD231PS constants<>+224(SB), Y5, Y3
-	VBROADCASTSS constants<>+256(SB), Y6
-	VFMADD231PS  constants<>+288(SB), Y3, Y6
-	VFMADD213PS  constants<>+320(SB), Y3, Y6
-	VFMADD213PS  constants<>+352(SB), Y3, Y6
-	VFMADD213PS  constants<>+384(SB), Y3, Y6
-	VFMADD213PS  constants<>+384(SB), Y3, Y6
-	VCVTPS2DQ    Y5, Y3
-	VPADDD       constants<>+448(SB), Y3, Y3
-	VPSLLD       $0x17, Y3, Y3
-	VMULPS       Y3, Y6, Y3
-	VADDPS       Y3, Y3, Y3
-	VANDPS       Y4, Y3, Y3
-	VMULPS       Y1, Y3, Y3
-	VMOVUPS      Y3, 64(R13)
-	VMOVUPS      64(R12), Y4
-	VSUBPS       Y2, Y4, Y4
-	VMULPS       Y4, Y3, Y3
-	VMOVUPS      Y3, 64(R12)
-	VMOVUPS      96(R13), Y3
-	VSUBPS       Y0, Y3, Y3
-	VCMPPS       $0x15, constants<>+128(SB), Y3, Y4
-	VBROADCASTSS constants<>+160(SB), Y5
-	VFMADD231PS  constants<>+192(SB), Y3, Y5
-	VSUBPS       constants<>+160(SB), Y5, Y5
-	VFNMADD231PS constants<>+224(SB), Y5, Y3
-	VBROADCASTSS constants<>+256(SB), Y6
-	VFMADD231PS  constants<>+288(SB), Y3, Y6
-	VFMADD213PS  constants<>+320(SB), Y3, Y6
-	VFMADD213PS  constants<>+352(SB), Y3, Y6
-	VFMADD213PS  constants<>+384(SB), Y3, Y6
-	VFMADD213PS  constants<>+384(SB), Y3, Y6
-	VCVTPS2DQ    Y5, Y3
-	VPADDD       constants<>+448(SB), Y3, Y3
-	VPSLLD       $0x17, Y3, Y3
-	VMULPS       Y3, Y6, Y3
-	VADDPS       Y3, Y3, Y3
-	VANDPS       Y4, Y3, Y3
-	VMULPS       Y1, Y3, Y3
-	VMOVUPS      Y3, 96(R13)
-	VMOVUPS      96(R12), Y4
-	VSUBPS       Y2, Y4, Y4
-	VMULPS       Y4, Y3, Y3
-	VMOVUPS      Y3, 96(R12)
-	ADDQ         $0x00000080, R12
-	ADDQ         $0x00000080, R13
-	SUBQ         $0x00000020, R14
-	JGE          l19
-
-l19end:
-	ADDQ    $0x00000020, R14
-	SUBQ    $0x00000008, R14
-	JL      l97end
-	PCALIGN $0x40
-
-l97:
-	VMOVUPS      (R13), Y3
-	VSUBPS       Y0, Y3, Y3
-	VCMPPS       $0x15, constants<>+128(SB), Y3, Y4
-	VBROADCASTSS constants<>+160(SB), Y5
-	VFMADD231PS  constants<>+192(SB), Y3, Y5
-	VSUBPS       constants<>+160(SB), Y5, Y5
-	VFNMADD231PS constants<>+224(SB), Y5, Y3
-	VBROADCASTSS constants<>+256(SB), Y6
-	VFMADD231PS  constants<>+288(SB), Y3, Y6
-	VFMADD213PS  constants<>+320(SB), Y3, Y6
-	VFMADD213PS  constants<>+352(SB), Y3, Y6
-	VFMADD213PS  constants<>+384(SB), Y3, Y6
-	VFMADD213PS  constants<>+384(SB), Y3, Y6
-	VCVTPS2DQ    Y5, Y3
-	VPADDD       constants<>+448(SB), Y3, Y3
-	VPSLLD       $0x17, Y3, Y3
-	VMULPS       Y3, Y6, Y3
-	VADDPS       Y3, Y3, Y3
-	VANDPS       Y4, Y3, Y3
-	VMULPS       Y1, Y3, Y3
-	VMOVUPS      Y3, (R13)
-	VMOVUPS      (R12), Y4
-	VSUBPS       Y2, Y4, Y4
-	VMULPS       Y4, Y3, Y3
-	VMOVUPS      Y3, (R12)
-	ADDQ         $0x00000020, R12
-	ADDQ         $0x00000020, R13
-	SUBQ         $0x00000008, R14
-	JGE          l97
-
-l97end:
-	ADDQ         $0x00000008, R14
-	TESTQ        R14, R14
-	JZ           l118end
-	LEAQ         constants<>+32(SB), R15
-	SHLQ         $0x02, R14
-	SUBQ         R14, R15
-	SHRQ         $0x02, R14
-	VMOVUPS      (R15), Y3
-	VMASKMOVPS   (R13), Y3, Y4
-	VSUBPS       Y0, Y4, Y4
-	VCMPPS       $0x15, constants<>+128(SB), Y4, Y5
-	VBROADCASTSS constants<>+160(SB), Y6
-	VFMADD231PS  constants<>+192(SB), Y4, Y6
-	VSUBPS       constants<>+160(SB), Y6, Y6
-	VFNMADD231PS constants<>+224(SB), Y6, Y4
-	VBROADCASTSS constants<>+256(SB), Y7
-	VFMADD231PS  constants<>+288(SB), Y4, Y7
-	VFMADD213PS  constants<>+320(SB), Y4, Y7
-	VFMADD213PS  constants<>+352(SB), Y4, Y7
-	VFMADD213PS  constants<>+384(SB), Y4, Y7
-	VFMADD213PS  constants<>+384(SB), Y4, Y7
-	VCVTPS2DQ    Y6, Y4
-	VPADDD       constants<>+448(SB), Y4, Y4
-	VPSLLD       $0x17, Y4, Y4
-	VMULPS       Y4, Y7, Y4
-	VADDPS       Y4, Y4, Y4
-	VANDPS       Y5, Y4, Y4
-	VMULPS       Y1, Y4, Y4
-	VMASKMOVPS   Y4, Y3, (R13)
-	VMASKMOVPS   (R12), Y3, Y5
-	VSUBPS       Y2, Y5, Y5
-	VMULPS       Y5, Y4, Y4
-	VMASKMOVPS   Y4, Y3, (R12)
-	LEAQ         (R12)(R14*4), R12
-	LEAQ         (R13)(R14*4), R13
-
-l118end:
-	MOVQ    DI, R14
-	MOVQ    SI, R15
-	SUBQ    $0x00000008, R15
-	JL      l141end
-	PCALIGN $0x40
-
-l141:
-	VMOVUPS      (R14), Y3
-	VMOVUPS      (R13), Y4
-	VMINPS       Y3, Y4, Y4
-	VSUBPS       Y0, Y4, Y4
-	VCMPPS       $0x15, constants<>+128(SB), Y4, Y5
-	VBROADCASTSS constants<>+160(SB), Y6
-	VFMADD231PS  constants<>+192(SB), Y4, Y6
-	VSUBPS       constants<>+160(SB), Y6, Y6
-	VFNMADD231PS constants<>+224(SB), Y6, Y4
-	VBROADCASTSS constants<>+256(SB), Y7
-	VFMADD231PS  constants<>+288(SB), Y4, Y7
-	VFMADD213PS  constants<>+320(SB), Y4, Y7
-	VFMADD213PS  constants<>+352(SB), Y4, Y7
-	VFMADD213PS  constants<>+384(SB), Y4, Y7
-	VFMADD213PS  constants<>+384(SB), Y4, Y7
-	VCVTPS2DQ    Y6, Y4
-	VPADDD       constants<>+448(SB), Y4, Y4
-	VPSLLD       $0x17, Y4, Y4
-	VMULPS       Y4, Y7, Y4
-	VADDPS       Y4, Y4, Y4
-	VANDPS       Y5, Y4, Y4
-	VMULPS       Y1, Y4, Y4
-	VMOVUPS      Y4, (R13)
-	VMOVUPS      (R12), Y5
-	VSUBPS       Y2, Y5, Y5
-	VMULPS       Y5, Y4, Y4
-	VCMPPS       $0x15, constants<>+416(SB), Y3, Y3
-	VANDPS       Y3, Y4, Y3
-	VMOVUPS      Y3, (R12)
-	ADDQ         $0x00000020, R12
-	ADDQ         $0x00000020, R13
-	ADDQ         $0x00000020, R14
-	SUBQ         $0x00000008, R15
-	JGE          l141
-
-l141end:
-	ADDQ         $0x00000008, R15
-	TESTQ        R15, R15
-	JZ           l166end
-	LEAQ         constants<>+32(SB), BP
-	SHLQ         $0x02, R15
-	SUBQ         R15, BP
-	SHRQ         $0x02, R15
-	VMOVUPS      (BP), Y3
-	VMASKMOVPS   (R14), Y3, Y4
-	VMASKMOVPS   (R13), Y3, Y5
-	VMINPS       Y4, Y5, Y5
-	VSUBPS       Y0, Y5, Y0
-	VCMPPS       $0x15, constants<>+128(SB), Y0, Y5
-	VBROADCASTSS constants<>+160(SB), Y6
-	VFMADD231PS  constants<>+192(SB), Y0, Y6
-	VSUBPS       constants<>+160(SB), Y6, Y6
-	VFNMADD231PS constants<>+224(SB), Y6, Y0
-	VBROADCASTSS constants<>+256(SB), Y7
-	VFMADD231PS  constants<>+288(SB), Y0, Y7
-	VFMADD213PS  constants<>+320(SB), Y0, Y7
-	VFMADD213PS  constants<>+352(SB), Y0, Y7
-	VFMADD213PS  constants<>+384(SB), Y0, Y7
-	VFMADD213PS  constants<>+384(SB), Y0, Y7
-	VCVTPS2DQ    Y6, Y0
-	VPADDD       constants<>+448(SB), Y0, Y0
-	VPSLLD       $0x17, Y0, Y0
-	VMULPS       Y0, Y7, Y0
-	VADDPS       Y0, Y0, Y0
-	VANDPS       Y5, Y0, Y0
-	VMULPS       Y1, Y0, Y0
-	VMASKMOVPS   Y0, Y3, (R13)
-	VMASKMOVPS   (R12), Y3, Y1
-	VSUBPS       Y2, Y1, Y1
-	VMULPS       Y1, Y0, Y0
-	VCMPPS       $0x15, constants<>+416(SB), Y4, Y1
-	VANDPS       Y1, Y0, Y0
-	VMASKMOVPS   Y0, Y3, (R12)
-	LEAQ         (R12)(R15*4), R12
-	LEAQ         (R13)(R15*4), R13
-	LEAQ         (R14)(R15*4), R14
-
-l166end:
+l183end:
 	ADDQ CX, R9
 	ADDQ $+8, R10
 	ADDQ $+4, R11
 	ADDQ CX, AX
 	ADDQ R8, DI
 	DECQ DX
-	JNZ  l12
+	JNZ  l14
 
-l12end:
+l14end:
 	VZEROUPPER
 	RET
 
@@ -2912,9 +3040,9 @@ TEXT ·dotStrips256(SB), NOSPLIT, $0-56
 	MOVQ  n+48(FP), DI
 	MOVQ  rows+40(FP), R8
 	TESTQ R8, R8
-	JLE   l9end
+	JLE   l8end
 
-l9:
+l8:
 	MOVQ    CX, R9
 	MOVQ    BX, R10
 	VXORPS  Y0, Y0, Y0
@@ -2923,10 +3051,10 @@ l9:
 	VXORPS  Y3, Y3, Y3
 	MOVQ    DI, R11
 	SUBQ    $0x00000020, R11
-	JL      l17end
+	JL      l16end
 	PCALIGN $0x40
 
-l17:
+l16:
 	VMOVUPS     (R9), Y4
 	VMOVUPS     (R10), Y5
 	VFMADD231PS Y5, Y4, Y0
@@ -2942,27 +3070,27 @@ l17:
 	ADDQ        $0x00000080, R9
 	ADDQ        $0x00000080, R10
 	SUBQ        $0x00000020, R11
-	JGE         l17
+	JGE         l16
 
-l17end:
+l16end:
 	ADDQ    $0x00000020, R11
 	SUBQ    $0x00000008, R11
-	JL      l31end
+	JL      l30end
 	PCALIGN $0x40
 
-l31:
+l30:
 	VMOVUPS     (R9), Y4
 	VMOVUPS     (R10), Y5
 	VFMADD231PS Y5, Y4, Y0
 	ADDQ        $0x00000020, R9
 	ADDQ        $0x00000020, R10
 	SUBQ        $0x00000008, R11
-	JGE         l31
+	JGE         l30
 
-l31end:
+l30end:
 	ADDQ        $0x00000008, R11
 	TESTQ       R11, R11
-	JZ          l36end
+	JZ          l35end
 	LEAQ        constants<>+32(SB), R12
 	SHLQ        $0x02, R11
 	SUBQ        R11, R12
@@ -2974,7 +3102,7 @@ l31end:
 	LEAQ        (R9)(R11*4), R9
 	LEAQ        (R10)(R11*4), R10
 
-l36end:
+l35end:
 	VADDPS     Y1, Y0, Y0
 	VADDPS     Y3, Y2, Y1
 	VADDPS     Y1, Y0, Y0
@@ -2990,9 +3118,9 @@ l36end:
 	ADDQ       DX, CX
 	ADDQ       SI, BX
 	DECQ       R8
-	JNZ        l9
+	JNZ        l8
 
-l9end:
+l8end:
 	VZEROUPPER
 	RET
 
@@ -3006,17 +3134,17 @@ TEXT ·addStrip256(SB), NOSPLIT, $0-48
 	MOVQ  n+40(FP), SI
 	MOVQ  rows+32(FP), DI
 	TESTQ DI, DI
-	JLE   l8end
+	JLE   l7end
 
-l8:
+l7:
 	MOVQ    AX, R8
 	MOVQ    DX, R9
 	MOVQ    SI, R10
 	SUBQ    $0x00000020, R10
-	JL      l12end
+	JL      l11end
 	PCALIGN $0x40
 
-l12:
+l11:
 	VMOVUPS (R8), Y0
 	VMOVUPS (R9), Y1
 	VADDPS  Y1, Y0, Y0
@@ -3036,15 +3164,15 @@ l12:
 	ADDQ    $0x00000080, R8
 	ADDQ    $0x00000080, R9
 	SUBQ    $0x00000020, R10
-	JGE     l12
+	JGE     l11
 
-l12end:
+l11end:
 	ADDQ    $0x00000020, R10
 	SUBQ    $0x00000008, R10
-	JL      l30end
+	JL      l29end
 	PCALIGN $0x40
 
-l30:
+l29:
 	VMOVUPS (R8), Y0
 	VMOVUPS (R9), Y1
 	VADDPS  Y1, Y0, Y0
@@ -3052,12 +3180,12 @@ l30:
 	ADDQ    $0x00000020, R8
 	ADDQ    $0x00000020, R9
 	SUBQ    $0x00000008, R10
-	JGE     l30
+	JGE     l29
 
-l30end:
+l29end:
 	ADDQ       $0x00000008, R10
 	TESTQ      R10, R10
-	JZ         l36end
+	JZ         l35end
 	LEAQ       constants<>+32(SB), R11
 	SHLQ       $0x02, R10
 	SUBQ       R10, R11
@@ -3070,13 +3198,13 @@ l30end:
 	LEAQ       (R8)(R10*4), R8
 	LEAQ       (R9)(R10*4), R9
 
-l36end:
+l35end:
 	ADDQ CX, AX
 	ADDQ BX, DX
 	DECQ DI
-	JNZ  l8
+	JNZ  l7
 
-l8end:
+l7end:
 	VZEROUPPER
 	RET
 
@@ -3090,17 +3218,17 @@ TEXT ·multiplyStrip256(SB), NOSPLIT, $0-48
 	MOVQ  n+40(FP), SI
 	MOVQ  rows+32(FP), DI
 	TESTQ DI, DI
-	JLE   l8end
+	JLE   l7end
 
-l8:
+l7:
 	MOVQ    AX, R8
 	MOVQ    DX, R9
 	MOVQ    SI, R10
 	SUBQ    $0x00000020, R10
-	JL      l12end
+	JL      l11end
 	PCALIGN $0x40
 
-l12:
+l11:
 	VMOVUPS (R8), Y0
 	VMOVUPS (R9), Y1
 	VMULPS  Y1, Y0, Y0
@@ -3120,15 +3248,15 @@ l12:
 	ADDQ    $0x00000080, R8
 	ADDQ    $0x00000080, R9
 	SUBQ    $0x00000020, R10
-	JGE     l12
+	JGE     l11
 
-l12end:
+l11end:
 	ADDQ    $0x00000020, R10
 	SUBQ    $0x00000008, R10
-	JL      l30end
+	JL      l29end
 	PCALIGN $0x40
 
-l30:
+l29:
 	VMOVUPS (R8), Y0
 	VMOVUPS (R9), Y1
 	VMULPS  Y1, Y0, Y0
@@ -3136,12 +3264,12 @@ l30:
 	ADDQ    $0x00000020, R8
 	ADDQ    $0x00000020, R9
 	SUBQ    $0x00000008, R10
-	JGE     l30
+	JGE     l29
 
-l30end:
+l29end:
 	ADDQ       $0x00000008, R10
 	TESTQ      R10, R10
-	JZ         l36end
+	JZ         l35end
 	LEAQ       constants<>+32(SB), R11
 	SHLQ       $0x02, R10
 	SUBQ       R10, R11
@@ -3154,13 +3282,13 @@ l30end:
 	LEAQ       (R8)(R10*4), R8
 	LEAQ       (R9)(R10*4), R9
 
-l36end:
+l35end:
 	ADDQ CX, AX
 	ADDQ BX, DX
 	DECQ DI
-	JNZ  l8
+	JNZ  l7
 
-l8end:
+l7end:
 	VZEROUPPER
 	RET
 
@@ -3176,18 +3304,18 @@ TEXT ·scaleStrip256(SB), NOSPLIT, $0-64
 	MOVQ  step+56(FP), R8
 	MOVQ  rows+32(FP), R9
 	TESTQ R9, R9
-	JLE   l10end
+	JLE   l9end
 
-l10:
+l9:
 	MOVQ         AX, R10
 	MOVQ         DX, R11
 	VBROADCASTSS (DI), Y0
 	MOVQ         SI, R12
 	SUBQ         $0x00000020, R12
-	JL           l15end
+	JL           l14end
 	PCALIGN      $0x40
 
-l15:
+l14:
 	VMOVUPS (R11), Y1
 	VMULPS  Y0, Y1, Y1
 	VMOVUPS Y1, (R10)
@@ -3203,27 +3331,27 @@ l15:
 	ADDQ    $0x00000080, R10
 	ADDQ    $0x00000080, R11
 	SUBQ    $0x00000020, R12
-	JGE     l15
+	JGE     l14
 
-l15end:
+l14end:
 	ADDQ    $0x00000020, R12
 	SUBQ    $0x00000008, R12
-	JL      l29end
+	JL      l28end
 	PCALIGN $0x40
 
-l29:
+l28:
 	VMOVUPS (R11), Y1
 	VMULPS  Y0, Y1, Y1
 	VMOVUPS Y1, (R10)
 	ADDQ    $0x00000020, R10
 	ADDQ    $0x00000020, R11
 	SUBQ    $0x00000008, R12
-	JGE     l29
+	JGE     l28
 
-l29end:
+l28end:
 	ADDQ       $0x00000008, R12
 	TESTQ      R12, R12
-	JZ         l34end
+	JZ         l33end
 	LEAQ       constants<>+32(SB), R13
 	SHLQ       $0x02, R12
 	SUBQ       R12, R13
@@ -3235,13 +3363,13 @@ l29end:
 	LEAQ       (R10)(R12*4), R10
 	LEAQ       (R11)(R12*4), R11
 
-l34end:
+l33end:
 	ADDQ CX, AX
 	ADDQ BX, DX
 	ADDQ R8, DI
 	DECQ R9
-	JNZ  l10
+	JNZ  l9
 
-l10end:
+l9end:
 	VZEROUPPER
 	RET

@@ -5,32 +5,32 @@ package simd
 // topsNEON is Scores.Tops.
 //
 //go:noescape
-func topsNEON(s *float32, ld int, rows int, n int, tail int, edge *float32, back int, state *float32, change *float32)
+func topsNEON(s *float32, ld int, rows int, n int, tail int, edge *float32, back int, scale float32, state *float32, change *float32)
 
 // firstTopsNEON is Scores.FirstTops.
 //
 //go:noescape
-func firstTopsNEON(s *float32, ld int, rows int, n int, tail int, edge *float32, back int, state *float32)
+func firstTopsNEON(s *float32, ld int, rows int, n int, tail int, edge *float32, back int, scale float32, state *float32)
 
 // weightsNEON is Scores.Weights.
 //
 //go:noescape
-func weightsNEON(s *float32, ld int, rows int, n int, tail int, edge *float32, back int, state *float32)
+func weightsNEON(s *float32, ld int, rows int, n int, tail int, edge *float32, back int, scale float32, state *float32)
 
 // deltasNEON is Scores.Deltas.
 //
 //go:noescape
-func deltasNEON(s *float32, ld int, rows int, n int, tail int, edge *float32, back int, dw *float32, stats *float32, delta *float32)
+func deltasNEON(s *float32, ld int, rows int, n int, tail int, edge *float32, back int, scale float32, dw *float32, stats *float32, delta *float32)
 
 // weightGradNEON is Scores.WeightGrad.
 //
 //go:noescape
-func weightGradNEON(s *float32, ld int, rows int, n int, tail int, edge *float32, back int, dw *float32, delta *float32)
+func weightGradNEON(s *float32, ld int, rows int, n int, tail int, edge *float32, back int, slope float32, dw *float32, delta *float32)
 
 // scoreGradNEON is Scores.ScoreGrad.
 //
 //go:noescape
-func scoreGradNEON(s *float32, ld int, rows int, n int, tail int, edge *float32, back int, dw *float32, stats *float32, delta *float32)
+func scoreGradNEON(s *float32, ld int, rows int, n int, tail int, edge *float32, back int, scale float32, slope float32, dw *float32, stats *float32, delta *float32)
 
 // dotStripsNEON is Scores.DotStrips.
 //

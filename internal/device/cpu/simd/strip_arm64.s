@@ -2,8 +2,8 @@
 
 #include "textflag.h"
 
-// func topsNEON(s *float32, ld int, rows int, n int, tail int, edge *float32, back int, state *float32, change *float32)
-TEXT ·topsNEON(SB), NOSPLIT, $0-72
+// func topsNEON(s *float32, ld int, rows int, n int, tail int, edge *float32, back int, scale float32, state *float32, change *float32)
+TEXT ·topsNEON(SB), NOSPLIT, $0-80
 	MOVD $constants<>(SB), R0
 	MOVD s+0(FP), R1
 	MOVD ld+8(FP), R2
@@ -12,32 +12,38 @@ TEXT ·topsNEON(SB), NOSPLIT, $0-72
 	MOVD tail+32(FP), R5
 	MOVD edge+40(FP), R6
 	MOVD back+48(FP), R7
-	MOVD state+56(FP), R8
-	MOVD change+64(FP), R9
+	FMOVS scale+56(FP), F0
+	VDUP V0.S[0], V0.S4
+	MOVD state+64(FP), R8
+	MOVD change+72(FP), R9
 	MOVD R3, R10
 	CMP $0, R10
 	BLE loop1end
 loop1:
-	FMOVS (R8), F0
-	VDUP V0.S[0], V0.S4
-	FMOVQ (R0), F1
+	FMOVS (R8), F1
+	VDUP V1.S[0], V1.S4
 	FMOVQ (R0), F2
 	FMOVQ (R0), F3
 	FMOVQ (R0), F4
+	FMOVQ (R0), F5
 	MOVD R1, R3
 	MOVD R4, R11
 	SUBS $16, R11
 	BLT loop2end
 	PCALIGN $32
 loop2:
-	FMOVQ (R3), F5
-	WORD $0x4e21f4a1 // fmax v1.4s, v5.4s, v1.4s
-	FMOVQ 16(R3), F5
-	WORD $0x4e22f4a2 // fmax v2.4s, v5.4s, v2.4s
-	FMOVQ 32(R3), F5
-	WORD $0x4e23f4a3 // fmax v3.4s, v5.4s, v3.4s
-	FMOVQ 48(R3), F5
-	WORD $0x4e24f4a4 // fmax v4.4s, v5.4s, v4.4s
+	FMOVQ (R3), F6
+	WORD $0x6ea2e4c7 // fcmgt v7.4s, v6.4s, v2.4s
+	VBIT V7.B16, V6.B16, V2.B16
+	FMOVQ 16(R3), F6
+	WORD $0x6ea3e4c7 // fcmgt v7.4s, v6.4s, v3.4s
+	VBIT V7.B16, V6.B16, V3.B16
+	FMOVQ 32(R3), F6
+	WORD $0x6ea4e4c7 // fcmgt v7.4s, v6.4s, v4.4s
+	VBIT V7.B16, V6.B16, V4.B16
+	FMOVQ 48(R3), F6
+	WORD $0x6ea5e4c7 // fcmgt v7.4s, v6.4s, v5.4s
+	VBIT V7.B16, V6.B16, V5.B16
 	ADD $64, R3
 	SUBS $16, R11
 	BGE loop2
@@ -47,8 +53,9 @@ loop2end:
 	BLT loop3end
 	PCALIGN $32
 loop3:
-	FMOVQ (R3), F5
-	WORD $0x4e21f4a1 // fmax v1.4s, v5.4s, v1.4s
+	FMOVQ (R3), F6
+	WORD $0x6ea2e4c7 // fcmgt v7.4s, v6.4s, v2.4s
+	VBIT V7.B16, V6.B16, V2.B16
 	ADD $16, R3
 	SUBS $4, R11
 	BGE loop3
@@ -58,20 +65,23 @@ loop3end:
 	BLE done4
 	CMP $1, R11
 	BNE more6
-	FMOVS (R3), F5
-	WORD $0x4e21f4a1 // fmax v1.4s, v5.4s, v1.4s
+	FMOVS (R3), F6
+	WORD $0x6ea2e4c7 // fcmgt v7.4s, v6.4s, v2.4s
+	VBIT V7.B16, V6.B16, V2.B16
 	B end5
 more6:
 	CMP $2, R11
 	BNE more7
-	FMOVD (R3), F5
-	WORD $0x4e21f4a1 // fmax v1.4s, v5.4s, v1.4s
+	FMOVD (R3), F6
+	WORD $0x6ea2e4c7 // fcmgt v7.4s, v6.4s, v2.4s
+	VBIT V7.B16, V6.B16, V2.B16
 	B end5
 more7:
-	FMOVD (R3), F5
+	FMOVD (R3), F6
 	ADD $8, R3, R17
-	VLD1 (R17), V5.S[2]
-	WORD $0x4e21f4a1 // fmax v1.4s, v5.4s, v1.4s
+	VLD1 (R17), V6.S[2]
+	WORD $0x6ea2e4c7 // fcmgt v7.4s, v6.4s, v2.4s
+	VBIT V7.B16, V6.B16, V2.B16
 end5:
 	ADD R11<<2, R3
 done4:
@@ -81,10 +91,15 @@ done4:
 	BLT loop8end
 	PCALIGN $32
 loop8:
-	FMOVQ (R11), F5
+	FMOVQ (R11), F6
+	VEOR V7.B16, V7.B16, V7.B16
+	WORD $0x6ea6e4e8 // fcmgt v8.4s, v7.4s, v6.4s
 	FMOVQ (R3), F6
-	WORD $0x4ea5f4c7 // fmin v7.4s, v6.4s, v5.4s
-	WORD $0x4e21f4e1 // fmax v1.4s, v7.4s, v1.4s
+	FMOVQ (R0), F7
+	VMOV V8.B16, V9.B16
+	VBSL V6.B16, V7.B16, V9.B16
+	WORD $0x6ea2e526 // fcmgt v6.4s, v9.4s, v2.4s
+	VBIT V6.B16, V9.B16, V2.B16
 	ADD $16, R3
 	ADD $16, R11
 	SUBS $4, R12
@@ -95,75 +110,99 @@ loop8end:
 	BLE done9
 	CMP $1, R12
 	BNE more11
-	FMOVS (R11), F5
+	FMOVS (R11), F6
+	VEOR V7.B16, V7.B16, V7.B16
+	WORD $0x6ea6e4e8 // fcmgt v8.4s, v7.4s, v6.4s
 	FMOVS (R3), F6
-	WORD $0x4ea5f4c7 // fmin v7.4s, v6.4s, v5.4s
-	WORD $0x4e21f4e1 // fmax v1.4s, v7.4s, v1.4s
+	FMOVQ (R0), F7
+	VMOV V8.B16, V9.B16
+	VBSL V6.B16, V7.B16, V9.B16
+	WORD $0x6ea2e526 // fcmgt v6.4s, v9.4s, v2.4s
+	VBIT V6.B16, V9.B16, V2.B16
 	B end10
 more11:
 	CMP $2, R12
 	BNE more12
-	FMOVD (R11), F5
+	FMOVD (R11), F6
+	VEOR V7.B16, V7.B16, V7.B16
+	WORD $0x6ea6e4e8 // fcmgt v8.4s, v7.4s, v6.4s
 	FMOVD (R3), F6
-	WORD $0x4ea5f4c7 // fmin v7.4s, v6.4s, v5.4s
-	WORD $0x4e21f4e1 // fmax v1.4s, v7.4s, v1.4s
+	FMOVQ (R0), F7
+	VMOV V8.B16, V9.B16
+	VBSL V6.B16, V7.B16, V9.B16
+	WORD $0x6ea2e526 // fcmgt v6.4s, v9.4s, v2.4s
+	VBIT V6.B16, V9.B16, V2.B16
 	B end10
 more12:
-	FMOVD (R11), F5
+	FMOVD (R11), F6
 	ADD $8, R11, R17
-	VLD1 (R17), V5.S[2]
+	VLD1 (R17), V6.S[2]
+	VEOR V7.B16, V7.B16, V7.B16
+	WORD $0x6ea6e4e8 // fcmgt v8.4s, v7.4s, v6.4s
 	FMOVD (R3), F6
 	ADD $8, R3, R17
 	VLD1 (R17), V6.S[2]
-	WORD $0x4ea5f4c7 // fmin v7.4s, v6.4s, v5.4s
-	WORD $0x4e21f4e1 // fmax v1.4s, v7.4s, v1.4s
+	FMOVQ (R0), F7
+	VMOV V8.B16, V9.B16
+	VBSL V6.B16, V7.B16, V9.B16
+	WORD $0x6ea2e526 // fcmgt v6.4s, v9.4s, v2.4s
+	VBIT V6.B16, V9.B16, V2.B16
 end10:
 	ADD R12<<2, R3
 	ADD R12<<2, R11
 done9:
-	WORD $0x4e22f425 // fmax v5.4s, v1.4s, v2.4s
-	WORD $0x4e24f466 // fmax v6.4s, v3.4s, v4.4s
-	WORD $0x4e26f4a7 // fmax v7.4s, v5.4s, v6.4s
-	WORD $0x6e27f4e5 // fmaxp v5.4s, v7.4s, v7.4s
-	WORD $0x6e25f4a5 // fmaxp v5.4s, v5.4s, v5.4s
-	WORD $0x4e20f4a6 // fmax v6.4s, v5.4s, v0.4s
-	FMOVQ 16(R0), F5
-	WORD $0x6ea6e4a7 // fcmgt v7.4s, v5.4s, v6.4s
-	WORD $0x4e671cc5 // bic v5.16b, v6.16b, v7.16b
-	WORD $0x4ea5d407 // fsub v7.4s, v0.4s, v5.4s
-	FMOVQ 32(R0), F0
-	WORD $0x6ea7e405 // fcmgt v5.4s, v0.4s, v7.4s
-	FMOVQ 48(R0), F0
-	FMOVQ 64(R0), F8
-	VFMLA V0.S4, V7.S4, V8.S4
-	FMOVQ 64(R0), F0
-	WORD $0x4ea0d509 // fsub v9.4s, v8.4s, v0.4s
-	FMOVQ 80(R0), F0
-	VFMLS V0.S4, V9.S4, V7.S4
-	FMOVQ 96(R0), F0
-	FMOVQ 112(R0), F8
-	VFMLA V7.S4, V0.S4, V8.S4
-	FMOVQ 128(R0), F0
-	VFMLA V7.S4, V8.S4, V0.S4
-	FMOVQ 144(R0), F8
-	VFMLA V7.S4, V0.S4, V8.S4
-	FMOVQ 160(R0), F0
-	VFMLA V7.S4, V8.S4, V0.S4
-	FMOVQ 160(R0), F8
-	VFMLA V7.S4, V0.S4, V8.S4
-	WORD $0x4e21a920 // fcvtns v0.4s, v9.4s
+	WORD $0x6ea3e446 // fcmgt v6.4s, v2.4s, v3.4s
+	VMOV V6.B16, V7.B16
+	VBSL V3.B16, V2.B16, V7.B16
+	WORD $0x6ea5e486 // fcmgt v6.4s, v4.4s, v5.4s
+	VMOV V6.B16, V8.B16
+	VBSL V5.B16, V4.B16, V8.B16
+	WORD $0x6ea8e4e6 // fcmgt v6.4s, v7.4s, v8.4s
+	VMOV V6.B16, V9.B16
+	VBSL V8.B16, V7.B16, V9.B16
+	WORD $0x6e29f526 // fmaxp v6.4s, v9.4s, v9.4s
+	WORD $0x6e26f4c6 // fmaxp v6.4s, v6.4s, v6.4s
+	WORD $0x6e20dcc7 // fmul v7.4s, v6.4s, v0.4s
+	WORD $0x6ea1e4e6 // fcmgt v6.4s, v7.4s, v1.4s
+	VMOV V6.B16, V8.B16
+	VBSL V1.B16, V7.B16, V8.B16
+	FMOVQ 16(R0), F6
+	WORD $0x6ea8e4c7 // fcmgt v7.4s, v6.4s, v8.4s
+	WORD $0x4e671d06 // bic v6.16b, v8.16b, v7.16b
+	WORD $0x4ea6d427 // fsub v7.4s, v1.4s, v6.4s
+	FMOVQ 32(R0), F1
+	WORD $0x6ea7e426 // fcmgt v6.4s, v1.4s, v7.4s
+	FMOVQ 48(R0), F1
+	FMOVQ 64(R0), F9
+	VFMLA V1.S4, V7.S4, V9.S4
+	FMOVQ 64(R0), F1
+	WORD $0x4ea1d52a // fsub v10.4s, v9.4s, v1.4s
+	FMOVQ 80(R0), F1
+	VFMLS V1.S4, V10.S4, V7.S4
+	FMOVQ 96(R0), F1
+	FMOVQ 112(R0), F9
+	VFMLA V7.S4, V1.S4, V9.S4
+	FMOVQ 128(R0), F1
+	VFMLA V7.S4, V9.S4, V1.S4
+	FMOVQ 144(R0), F9
+	VFMLA V7.S4, V1.S4, V9.S4
+	FMOVQ 160(R0), F1
+	VFMLA V7.S4, V9.S4, V1.S4
+	FMOVQ 160(R0), F9
+	VFMLA V7.S4, V1.S4, V9.S4
+	WORD $0x4e21a941 // fcvtns v1.4s, v10.4s
 	FMOVQ 176(R0), F7
-	VADD V7.S4, V0.S4, V0.S4
-	VSHL $23, V0.S4, V0.S4
-	WORD $0x6e20dd00 // fmul v0.4s, v8.4s, v0.4s
-	WORD $0x4e20d40a // fadd v10.4s, v0.4s, v0.4s
-	WORD $0x4e651d40 // bic v0.16b, v10.16b, v5.16b
-	FMOVS F6, (R8)
-	FMOVS 4(R8), F5
-	VDUP V5.S[0], V5.S4
-	WORD $0x6e20dca6 // fmul v6.4s, v5.4s, v0.4s
-	FMOVS F6, 4(R8)
-	FMOVS F0, (R9)
+	VADD V7.S4, V1.S4, V1.S4
+	VSHL $23, V1.S4, V1.S4
+	WORD $0x6e21dd21 // fmul v1.4s, v9.4s, v1.4s
+	WORD $0x4e21d42b // fadd v11.4s, v1.4s, v1.4s
+	WORD $0x4e661d61 // bic v1.16b, v11.16b, v6.16b
+	FMOVS F8, (R8)
+	FMOVS 4(R8), F6
+	VDUP V6.S[0], V6.S4
+	WORD $0x6e21dcc7 // fmul v7.4s, v6.4s, v1.4s
+	FMOVS F7, 4(R8)
+	FMOVS F1, (R9)
 	ADD $8, R8
 	ADD $4, R9
 	ADD R2, R1
@@ -173,8 +212,8 @@ done9:
 loop1end:
 	RET
 
-// func firstTopsNEON(s *float32, ld int, rows int, n int, tail int, edge *float32, back int, state *float32)
-TEXT ·firstTopsNEON(SB), NOSPLIT, $0-64
+// func firstTopsNEON(s *float32, ld int, rows int, n int, tail int, edge *float32, back int, scale float32, state *float32)
+TEXT ·firstTopsNEON(SB), NOSPLIT, $0-72
 	MOVD $constants<>(SB), R0
 	MOVD s+0(FP), R1
 	MOVD ld+8(FP), R2
@@ -183,29 +222,35 @@ TEXT ·firstTopsNEON(SB), NOSPLIT, $0-64
 	MOVD tail+32(FP), R5
 	MOVD edge+40(FP), R6
 	MOVD back+48(FP), R7
-	MOVD state+56(FP), R8
+	FMOVS scale+56(FP), F0
+	VDUP V0.S[0], V0.S4
+	MOVD state+64(FP), R8
 	MOVD R3, R9
 	CMP $0, R9
 	BLE loop1end
 loop1:
-	FMOVQ (R0), F0
 	FMOVQ (R0), F1
 	FMOVQ (R0), F2
 	FMOVQ (R0), F3
+	FMOVQ (R0), F4
 	MOVD R1, R3
 	MOVD R4, R10
 	SUBS $16, R10
 	BLT loop2end
 	PCALIGN $32
 loop2:
-	FMOVQ (R3), F4
-	WORD $0x4e20f480 // fmax v0.4s, v4.4s, v0.4s
-	FMOVQ 16(R3), F4
-	WORD $0x4e21f481 // fmax v1.4s, v4.4s, v1.4s
-	FMOVQ 32(R3), F4
-	WORD $0x4e22f482 // fmax v2.4s, v4.4s, v2.4s
-	FMOVQ 48(R3), F4
-	WORD $0x4e23f483 // fmax v3.4s, v4.4s, v3.4s
+	FMOVQ (R3), F5
+	WORD $0x6ea1e4a6 // fcmgt v6.4s, v5.4s, v1.4s
+	VBIT V6.B16, V5.B16, V1.B16
+	FMOVQ 16(R3), F5
+	WORD $0x6ea2e4a6 // fcmgt v6.4s, v5.4s, v2.4s
+	VBIT V6.B16, V5.B16, V2.B16
+	FMOVQ 32(R3), F5
+	WORD $0x6ea3e4a6 // fcmgt v6.4s, v5.4s, v3.4s
+	VBIT V6.B16, V5.B16, V3.B16
+	FMOVQ 48(R3), F5
+	WORD $0x6ea4e4a6 // fcmgt v6.4s, v5.4s, v4.4s
+	VBIT V6.B16, V5.B16, V4.B16
 	ADD $64, R3
 	SUBS $16, R10
 	BGE loop2
@@ -215,8 +260,9 @@ loop2end:
 	BLT loop3end
 	PCALIGN $32
 loop3:
-	FMOVQ (R3), F4
-	WORD $0x4e20f480 // fmax v0.4s, v4.4s, v0.4s
+	FMOVQ (R3), F5
+	WORD $0x6ea1e4a6 // fcmgt v6.4s, v5.4s, v1.4s
+	VBIT V6.B16, V5.B16, V1.B16
 	ADD $16, R3
 	SUBS $4, R10
 	BGE loop3
@@ -226,20 +272,23 @@ loop3end:
 	BLE done4
 	CMP $1, R10
 	BNE more6
-	FMOVS (R3), F4
-	WORD $0x4e20f480 // fmax v0.4s, v4.4s, v0.4s
+	FMOVS (R3), F5
+	WORD $0x6ea1e4a6 // fcmgt v6.4s, v5.4s, v1.4s
+	VBIT V6.B16, V5.B16, V1.B16
 	B end5
 more6:
 	CMP $2, R10
 	BNE more7
-	FMOVD (R3), F4
-	WORD $0x4e20f480 // fmax v0.4s, v4.4s, v0.4s
+	FMOVD (R3), F5
+	WORD $0x6ea1e4a6 // fcmgt v6.4s, v5.4s, v1.4s
+	VBIT V6.B16, V5.B16, V1.B16
 	B end5
 more7:
-	FMOVD (R3), F4
+	FMOVD (R3), F5
 	ADD $8, R3, R17
-	VLD1 (R17), V4.S[2]
-	WORD $0x4e20f480 // fmax v0.4s, v4.4s, v0.4s
+	VLD1 (R17), V5.S[2]
+	WORD $0x6ea1e4a6 // fcmgt v6.4s, v5.4s, v1.4s
+	VBIT V6.B16, V5.B16, V1.B16
 end5:
 	ADD R10<<2, R3
 done4:
@@ -249,10 +298,15 @@ done4:
 	BLT loop8end
 	PCALIGN $32
 loop8:
-	FMOVQ (R10), F4
+	FMOVQ (R10), F5
+	VEOR V6.B16, V6.B16, V6.B16
+	WORD $0x6ea5e4c7 // fcmgt v7.4s, v6.4s, v5.4s
 	FMOVQ (R3), F5
-	WORD $0x4ea4f4a6 // fmin v6.4s, v5.4s, v4.4s
-	WORD $0x4e20f4c0 // fmax v0.4s, v6.4s, v0.4s
+	FMOVQ (R0), F6
+	VMOV V7.B16, V8.B16
+	VBSL V5.B16, V6.B16, V8.B16
+	WORD $0x6ea1e505 // fcmgt v5.4s, v8.4s, v1.4s
+	VBIT V5.B16, V8.B16, V1.B16
 	ADD $16, R3
 	ADD $16, R10
 	SUBS $4, R11
@@ -263,40 +317,62 @@ loop8end:
 	BLE done9
 	CMP $1, R11
 	BNE more11
-	FMOVS (R10), F4
+	FMOVS (R10), F5
+	VEOR V6.B16, V6.B16, V6.B16
+	WORD $0x6ea5e4c7 // fcmgt v7.4s, v6.4s, v5.4s
 	FMOVS (R3), F5
-	WORD $0x4ea4f4a6 // fmin v6.4s, v5.4s, v4.4s
-	WORD $0x4e20f4c0 // fmax v0.4s, v6.4s, v0.4s
+	FMOVQ (R0), F6
+	VMOV V7.B16, V8.B16
+	VBSL V5.B16, V6.B16, V8.B16
+	WORD $0x6ea1e505 // fcmgt v5.4s, v8.4s, v1.4s
+	VBIT V5.B16, V8.B16, V1.B16
 	B end10
 more11:
 	CMP $2, R11
 	BNE more12
-	FMOVD (R10), F4
+	FMOVD (R10), F5
+	VEOR V6.B16, V6.B16, V6.B16
+	WORD $0x6ea5e4c7 // fcmgt v7.4s, v6.4s, v5.4s
 	FMOVD (R3), F5
-	WORD $0x4ea4f4a6 // fmin v6.4s, v5.4s, v4.4s
-	WORD $0x4e20f4c0 // fmax v0.4s, v6.4s, v0.4s
+	FMOVQ (R0), F6
+	VMOV V7.B16, V8.B16
+	VBSL V5.B16, V6.B16, V8.B16
+	WORD $0x6ea1e505 // fcmgt v5.4s, v8.4s, v1.4s
+	VBIT V5.B16, V8.B16, V1.B16
 	B end10
 more12:
-	FMOVD (R10), F4
+	FMOVD (R10), F5
 	ADD $8, R10, R17
-	VLD1 (R17), V4.S[2]
+	VLD1 (R17), V5.S[2]
+	VEOR V6.B16, V6.B16, V6.B16
+	WORD $0x6ea5e4c7 // fcmgt v7.4s, v6.4s, v5.4s
 	FMOVD (R3), F5
 	ADD $8, R3, R17
 	VLD1 (R17), V5.S[2]
-	WORD $0x4ea4f4a6 // fmin v6.4s, v5.4s, v4.4s
-	WORD $0x4e20f4c0 // fmax v0.4s, v6.4s, v0.4s
+	FMOVQ (R0), F6
+	VMOV V7.B16, V8.B16
+	VBSL V5.B16, V6.B16, V8.B16
+	WORD $0x6ea1e505 // fcmgt v5.4s, v8.4s, v1.4s
+	VBIT V5.B16, V8.B16, V1.B16
 end10:
 	ADD R11<<2, R3
 	ADD R11<<2, R10
 done9:
-	WORD $0x4e21f404 // fmax v4.4s, v0.4s, v1.4s
-	WORD $0x4e23f445 // fmax v5.4s, v2.4s, v3.4s
-	WORD $0x4e25f486 // fmax v6.4s, v4.4s, v5.4s
-	WORD $0x6e26f4c4 // fmaxp v4.4s, v6.4s, v6.4s
-	WORD $0x6e24f484 // fmaxp v4.4s, v4.4s, v4.4s
-	FMOVS F4, (R8)
-	VEOR V4.B16, V4.B16, V4.B16
-	FMOVS F4, 4(R8)
+	WORD $0x6ea2e425 // fcmgt v5.4s, v1.4s, v2.4s
+	VMOV V5.B16, V6.B16
+	VBSL V2.B16, V1.B16, V6.B16
+	WORD $0x6ea4e465 // fcmgt v5.4s, v3.4s, v4.4s
+	VMOV V5.B16, V7.B16
+	VBSL V4.B16, V3.B16, V7.B16
+	WORD $0x6ea7e4c5 // fcmgt v5.4s, v6.4s, v7.4s
+	VMOV V5.B16, V8.B16
+	VBSL V7.B16, V6.B16, V8.B16
+	WORD $0x6e28f505 // fmaxp v5.4s, v8.4s, v8.4s
+	WORD $0x6e25f4a5 // fmaxp v5.4s, v5.4s, v5.4s
+	WORD $0x6e20dca6 // fmul v6.4s, v5.4s, v0.4s
+	FMOVS F6, (R8)
+	VEOR V5.B16, V5.B16, V5.B16
+	FMOVS F5, 4(R8)
 	ADD $8, R8
 	ADD R2, R1
 	ADD R7, R6
@@ -305,8 +381,8 @@ done9:
 loop1end:
 	RET
 
-// func weightsNEON(s *float32, ld int, rows int, n int, tail int, edge *float32, back int, state *float32)
-TEXT ·weightsNEON(SB), NOSPLIT, $0-64
+// func weightsNEON(s *float32, ld int, rows int, n int, tail int, edge *float32, back int, scale float32, state *float32)
+TEXT ·weightsNEON(SB), NOSPLIT, $0-72
 	MOVD $constants<>(SB), R0
 	MOVD s+0(FP), R1
 	MOVD ld+8(FP), R2
@@ -315,136 +391,143 @@ TEXT ·weightsNEON(SB), NOSPLIT, $0-64
 	MOVD tail+32(FP), R5
 	MOVD edge+40(FP), R6
 	MOVD back+48(FP), R7
-	MOVD state+56(FP), R8
-	FMOVQ 32(R0), F0
-	FMOVQ 48(R0), F1
-	FMOVQ 64(R0), F2
-	FMOVQ 80(R0), F3
-	FMOVQ 96(R0), F4
-	VEOR V5.B16, V5.B16, V5.B16
-	FMOVQ 16(R0), F6
+	FMOVS scale+56(FP), F0
+	VDUP V0.S[0], V0.S4
+	MOVD state+64(FP), R8
+	FMOVQ 32(R0), F1
+	FMOVQ 48(R0), F2
+	FMOVQ 64(R0), F3
+	FMOVQ 80(R0), F4
+	FMOVQ 96(R0), F5
+	VEOR V6.B16, V6.B16, V6.B16
+	FMOVQ (R0), F7
+	FMOVQ 16(R0), F8
 	MOVD R3, R9
 	CMP $0, R9
 	BLE loop1end
 loop1:
-	FMOVS (R8), F7
-	VDUP V7.S[0], V7.S4
-	WORD $0x6ea7e4c8 // fcmgt v8.4s, v6.4s, v7.4s
-	WORD $0x4e681ce9 // bic v9.16b, v7.16b, v8.16b
-	VMOV V5.B16, V7.B16
-	VMOV V5.B16, V8.B16
-	VMOV V5.B16, V10.B16
-	VMOV V5.B16, V11.B16
+	FMOVS (R8), F9
+	VDUP V9.S[0], V9.S4
+	WORD $0x6ea9e50a // fcmgt v10.4s, v8.4s, v9.4s
+	WORD $0x4e6a1d2b // bic v11.16b, v9.16b, v10.16b
+	VMOV V6.B16, V9.B16
+	VMOV V6.B16, V10.B16
+	VMOV V6.B16, V12.B16
+	VMOV V6.B16, V13.B16
 	MOVD R1, R3
 	MOVD R4, R10
 	SUBS $16, R10
 	BLT loop2end
 	PCALIGN $32
 loop2:
-	FMOVQ (R3), F12
-	WORD $0x4ea9d58d // fsub v13.4s, v12.4s, v9.4s
-	WORD $0x6eade40c // fcmgt v12.4s, v0.4s, v13.4s
-	VMOV V2.B16, V14.B16
-	VFMLA V1.S4, V13.S4, V14.S4
-	WORD $0x4ea2d5cf // fsub v15.4s, v14.4s, v2.4s
-	VFMLS V3.S4, V15.S4, V13.S4
-	FMOVQ 112(R0), F14
-	VFMLA V13.S4, V4.S4, V14.S4
-	FMOVQ 128(R0), F16
-	VFMLA V13.S4, V14.S4, V16.S4
-	FMOVQ 144(R0), F14
-	VFMLA V13.S4, V16.S4, V14.S4
+	FMOVQ (R3), F14
+	WORD $0x6e20ddcf // fmul v15.4s, v14.4s, v0.4s
+	WORD $0x4eabd5ee // fsub v14.4s, v15.4s, v11.4s
+	WORD $0x6eaee42f // fcmgt v15.4s, v1.4s, v14.4s
+	VMOV V3.B16, V16.B16
+	VFMLA V2.S4, V14.S4, V16.S4
+	WORD $0x4ea3d611 // fsub v17.4s, v16.4s, v3.4s
+	VFMLS V4.S4, V17.S4, V14.S4
+	FMOVQ 112(R0), F16
+	VFMLA V14.S4, V5.S4, V16.S4
+	FMOVQ 128(R0), F18
+	VFMLA V14.S4, V16.S4, V18.S4
+	FMOVQ 144(R0), F16
+	VFMLA V14.S4, V18.S4, V16.S4
+	FMOVQ 160(R0), F18
+	VFMLA V14.S4, V16.S4, V18.S4
 	FMOVQ 160(R0), F16
-	VFMLA V13.S4, V14.S4, V16.S4
-	FMOVQ 160(R0), F14
-	VFMLA V13.S4, V16.S4, V14.S4
-	WORD $0x4e21a9ed // fcvtns v13.4s, v15.4s
-	FMOVQ 176(R0), F16
-	VADD V16.S4, V13.S4, V13.S4
-	VSHL $23, V13.S4, V13.S4
-	WORD $0x6e2dddcd // fmul v13.4s, v14.4s, v13.4s
-	WORD $0x4e2dd5b1 // fadd v17.4s, v13.4s, v13.4s
-	WORD $0x4e6c1e2d // bic v13.16b, v17.16b, v12.16b
-	FMOVQ F13, (R3)
-	WORD $0x4e2dd4e7 // fadd v7.4s, v7.4s, v13.4s
-	FMOVQ 16(R3), F12
-	WORD $0x4ea9d58d // fsub v13.4s, v12.4s, v9.4s
-	WORD $0x6eade40c // fcmgt v12.4s, v0.4s, v13.4s
-	VMOV V2.B16, V14.B16
-	VFMLA V1.S4, V13.S4, V14.S4
-	WORD $0x4ea2d5cf // fsub v15.4s, v14.4s, v2.4s
-	VFMLS V3.S4, V15.S4, V13.S4
-	FMOVQ 112(R0), F14
-	VFMLA V13.S4, V4.S4, V14.S4
-	FMOVQ 128(R0), F16
-	VFMLA V13.S4, V14.S4, V16.S4
-	FMOVQ 144(R0), F14
-	VFMLA V13.S4, V16.S4, V14.S4
+	VFMLA V14.S4, V18.S4, V16.S4
+	WORD $0x4e21aa2e // fcvtns v14.4s, v17.4s
+	FMOVQ 176(R0), F18
+	VADD V18.S4, V14.S4, V14.S4
+	VSHL $23, V14.S4, V14.S4
+	WORD $0x6e2ede0e // fmul v14.4s, v16.4s, v14.4s
+	WORD $0x4e2ed5d3 // fadd v19.4s, v14.4s, v14.4s
+	WORD $0x4e6f1e6e // bic v14.16b, v19.16b, v15.16b
+	FMOVQ F14, (R3)
+	WORD $0x4e2ed529 // fadd v9.4s, v9.4s, v14.4s
+	FMOVQ 16(R3), F14
+	WORD $0x6e20ddcf // fmul v15.4s, v14.4s, v0.4s
+	WORD $0x4eabd5ee // fsub v14.4s, v15.4s, v11.4s
+	WORD $0x6eaee42f // fcmgt v15.4s, v1.4s, v14.4s
+	VMOV V3.B16, V16.B16
+	VFMLA V2.S4, V14.S4, V16.S4
+	WORD $0x4ea3d611 // fsub v17.4s, v16.4s, v3.4s
+	VFMLS V4.S4, V17.S4, V14.S4
+	FMOVQ 112(R0), F16
+	VFMLA V14.S4, V5.S4, V16.S4
+	FMOVQ 128(R0), F18
+	VFMLA V14.S4, V16.S4, V18.S4
+	FMOVQ 144(R0), F16
+	VFMLA V14.S4, V18.S4, V16.S4
+	FMOVQ 160(R0), F18
+	VFMLA V14.S4, V16.S4, V18.S4
 	FMOVQ 160(R0), F16
-	VFMLA V13.S4, V14.S4, V16.S4
-	FMOVQ 160(R0), F14
-	VFMLA V13.S4, V16.S4, V14.S4
-	WORD $0x4e21a9ed // fcvtns v13.4s, v15.4s
-	FMOVQ 176(R0), F16
-	VADD V16.S4, V13.S4, V13.S4
-	VSHL $23, V13.S4, V13.S4
-	WORD $0x6e2dddcd // fmul v13.4s, v14.4s, v13.4s
-	WORD $0x4e2dd5b1 // fadd v17.4s, v13.4s, v13.4s
-	WORD $0x4e6c1e2d // bic v13.16b, v17.16b, v12.16b
-	FMOVQ F13, 16(R3)
-	WORD $0x4e2dd508 // fadd v8.4s, v8.4s, v13.4s
-	FMOVQ 32(R3), F12
-	WORD $0x4ea9d58d // fsub v13.4s, v12.4s, v9.4s
-	WORD $0x6eade40c // fcmgt v12.4s, v0.4s, v13.4s
-	VMOV V2.B16, V14.B16
-	VFMLA V1.S4, V13.S4, V14.S4
-	WORD $0x4ea2d5cf // fsub v15.4s, v14.4s, v2.4s
-	VFMLS V3.S4, V15.S4, V13.S4
-	FMOVQ 112(R0), F14
-	VFMLA V13.S4, V4.S4, V14.S4
-	FMOVQ 128(R0), F16
-	VFMLA V13.S4, V14.S4, V16.S4
-	FMOVQ 144(R0), F14
-	VFMLA V13.S4, V16.S4, V14.S4
+	VFMLA V14.S4, V18.S4, V16.S4
+	WORD $0x4e21aa2e // fcvtns v14.4s, v17.4s
+	FMOVQ 176(R0), F18
+	VADD V18.S4, V14.S4, V14.S4
+	VSHL $23, V14.S4, V14.S4
+	WORD $0x6e2ede0e // fmul v14.4s, v16.4s, v14.4s
+	WORD $0x4e2ed5d3 // fadd v19.4s, v14.4s, v14.4s
+	WORD $0x4e6f1e6e // bic v14.16b, v19.16b, v15.16b
+	FMOVQ F14, 16(R3)
+	WORD $0x4e2ed54a // fadd v10.4s, v10.4s, v14.4s
+	FMOVQ 32(R3), F14
+	WORD $0x6e20ddcf // fmul v15.4s, v14.4s, v0.4s
+	WORD $0x4eabd5ee // fsub v14.4s, v15.4s, v11.4s
+	WORD $0x6eaee42f // fcmgt v15.4s, v1.4s, v14.4s
+	VMOV V3.B16, V16.B16
+	VFMLA V2.S4, V14.S4, V16.S4
+	WORD $0x4ea3d611 // fsub v17.4s, v16.4s, v3.4s
+	VFMLS V4.S4, V17.S4, V14.S4
+	FMOVQ 112(R0), F16
+	VFMLA V14.S4, V5.S4, V16.S4
+	FMOVQ 128(R0), F18
+	VFMLA V14.S4, V16.S4, V18.S4
+	FMOVQ 144(R0), F16
+	VFMLA V14.S4, V18.S4, V16.S4
+	FMOVQ 160(R0), F18
+	VFMLA V14.S4, V16.S4, V18.S4
 	FMOVQ 160(R0), F16
-	VFMLA V13.S4, V14.S4, V16.S4
-	FMOVQ 160(R0), F14
-	VFMLA V13.S4, V16.S4, V14.S4
-	WORD $0x4e21a9ed // fcvtns v13.4s, v15.4s
-	FMOVQ 176(R0), F16
-	VADD V16.S4, V13.S4, V13.S4
-	VSHL $23, V13.S4, V13.S4
-	WORD $0x6e2dddcd // fmul v13.4s, v14.4s, v13.4s
-	WORD $0x4e2dd5b1 // fadd v17.4s, v13.4s, v13.4s
-	WORD $0x4e6c1e2d // bic v13.16b, v17.16b, v12.16b
-	FMOVQ F13, 32(R3)
-	WORD $0x4e2dd54a // fadd v10.4s, v10.4s, v13.4s
-	FMOVQ 48(R3), F12
-	WORD $0x4ea9d58d // fsub v13.4s, v12.4s, v9.4s
-	WORD $0x6eade40c // fcmgt v12.4s, v0.4s, v13.4s
-	VMOV V2.B16, V14.B16
-	VFMLA V1.S4, V13.S4, V14.S4
-	WORD $0x4ea2d5cf // fsub v15.4s, v14.4s, v2.4s
-	VFMLS V3.S4, V15.S4, V13.S4
-	FMOVQ 112(R0), F14
-	VFMLA V13.S4, V4.S4, V14.S4
-	FMOVQ 128(R0), F16
-	VFMLA V13.S4, V14.S4, V16.S4
-	FMOVQ 144(R0), F14
-	VFMLA V13.S4, V16.S4, V14.S4
+	VFMLA V14.S4, V18.S4, V16.S4
+	WORD $0x4e21aa2e // fcvtns v14.4s, v17.4s
+	FMOVQ 176(R0), F18
+	VADD V18.S4, V14.S4, V14.S4
+	VSHL $23, V14.S4, V14.S4
+	WORD $0x6e2ede0e // fmul v14.4s, v16.4s, v14.4s
+	WORD $0x4e2ed5d3 // fadd v19.4s, v14.4s, v14.4s
+	WORD $0x4e6f1e6e // bic v14.16b, v19.16b, v15.16b
+	FMOVQ F14, 32(R3)
+	WORD $0x4e2ed58c // fadd v12.4s, v12.4s, v14.4s
+	FMOVQ 48(R3), F14
+	WORD $0x6e20ddcf // fmul v15.4s, v14.4s, v0.4s
+	WORD $0x4eabd5ee // fsub v14.4s, v15.4s, v11.4s
+	WORD $0x6eaee42f // fcmgt v15.4s, v1.4s, v14.4s
+	VMOV V3.B16, V16.B16
+	VFMLA V2.S4, V14.S4, V16.S4
+	WORD $0x4ea3d611 // fsub v17.4s, v16.4s, v3.4s
+	VFMLS V4.S4, V17.S4, V14.S4
+	FMOVQ 112(R0), F16
+	VFMLA V14.S4, V5.S4, V16.S4
+	FMOVQ 128(R0), F18
+	VFMLA V14.S4, V16.S4, V18.S4
+	FMOVQ 144(R0), F16
+	VFMLA V14.S4, V18.S4, V16.S4
+	FMOVQ 160(R0), F18
+	VFMLA V14.S4, V16.S4, V18.S4
 	FMOVQ 160(R0), F16
-	VFMLA V13.S4, V14.S4, V16.S4
-	FMOVQ 160(R0), F14
-	VFMLA V13.S4, V16.S4, V14.S4
-	WORD $0x4e21a9ed // fcvtns v13.4s, v15.4s
-	FMOVQ 176(R0), F16
-	VADD V16.S4, V13.S4, V13.S4
-	VSHL $23, V13.S4, V13.S4
-	WORD $0x6e2dddcd // fmul v13.4s, v14.4s, v13.4s
-	WORD $0x4e2dd5b1 // fadd v17.4s, v13.4s, v13.4s
-	WORD $0x4e6c1e2d // bic v13.16b, v17.16b, v12.16b
-	FMOVQ F13, 48(R3)
-	WORD $0x4e2dd56b // fadd v11.4s, v11.4s, v13.4s
+	VFMLA V14.S4, V18.S4, V16.S4
+	WORD $0x4e21aa2e // fcvtns v14.4s, v17.4s
+	FMOVQ 176(R0), F18
+	VADD V18.S4, V14.S4, V14.S4
+	VSHL $23, V14.S4, V14.S4
+	WORD $0x6e2ede0e // fmul v14.4s, v16.4s, v14.4s
+	WORD $0x4e2ed5d3 // fadd v19.4s, v14.4s, v14.4s
+	WORD $0x4e6f1e6e // bic v14.16b, v19.16b, v15.16b
+	FMOVQ F14, 48(R3)
+	WORD $0x4e2ed5ad // fadd v13.4s, v13.4s, v14.4s
 	ADD $64, R3
 	SUBS $16, R10
 	BGE loop2
@@ -454,32 +537,33 @@ loop2end:
 	BLT loop3end
 	PCALIGN $32
 loop3:
-	FMOVQ (R3), F12
-	WORD $0x4ea9d58d // fsub v13.4s, v12.4s, v9.4s
-	WORD $0x6eade40c // fcmgt v12.4s, v0.4s, v13.4s
-	VMOV V2.B16, V14.B16
-	VFMLA V1.S4, V13.S4, V14.S4
-	WORD $0x4ea2d5cf // fsub v15.4s, v14.4s, v2.4s
-	VFMLS V3.S4, V15.S4, V13.S4
-	FMOVQ 112(R0), F14
-	VFMLA V13.S4, V4.S4, V14.S4
-	FMOVQ 128(R0), F16
-	VFMLA V13.S4, V14.S4, V16.S4
-	FMOVQ 144(R0), F14
-	VFMLA V13.S4, V16.S4, V14.S4
+	FMOVQ (R3), F14
+	WORD $0x6e20ddcf // fmul v15.4s, v14.4s, v0.4s
+	WORD $0x4eabd5ee // fsub v14.4s, v15.4s, v11.4s
+	WORD $0x6eaee42f // fcmgt v15.4s, v1.4s, v14.4s
+	VMOV V3.B16, V16.B16
+	VFMLA V2.S4, V14.S4, V16.S4
+	WORD $0x4ea3d611 // fsub v17.4s, v16.4s, v3.4s
+	VFMLS V4.S4, V17.S4, V14.S4
+	FMOVQ 112(R0), F16
+	VFMLA V14.S4, V5.S4, V16.S4
+	FMOVQ 128(R0), F18
+	VFMLA V14.S4, V16.S4, V18.S4
+	FMOVQ 144(R0), F16
+	VFMLA V14.S4, V18.S4, V16.S4
+	FMOVQ 160(R0), F18
+	VFMLA V14.S4, V16.S4, V18.S4
 	FMOVQ 160(R0), F16
-	VFMLA V13.S4, V14.S4, V16.S4
-	FMOVQ 160(R0), F14
-	VFMLA V13.S4, V16.S4, V14.S4
-	WORD $0x4e21a9ed // fcvtns v13.4s, v15.4s
-	FMOVQ 176(R0), F16
-	VADD V16.S4, V13.S4, V13.S4
-	VSHL $23, V13.S4, V13.S4
-	WORD $0x6e2dddcd // fmul v13.4s, v14.4s, v13.4s
-	WORD $0x4e2dd5b1 // fadd v17.4s, v13.4s, v13.4s
-	WORD $0x4e6c1e2d // bic v13.16b, v17.16b, v12.16b
-	FMOVQ F13, (R3)
-	WORD $0x4e2dd4e7 // fadd v7.4s, v7.4s, v13.4s
+	VFMLA V14.S4, V18.S4, V16.S4
+	WORD $0x4e21aa2e // fcvtns v14.4s, v17.4s
+	FMOVQ 176(R0), F18
+	VADD V18.S4, V14.S4, V14.S4
+	VSHL $23, V14.S4, V14.S4
+	WORD $0x6e2ede0e // fmul v14.4s, v16.4s, v14.4s
+	WORD $0x4e2ed5d3 // fadd v19.4s, v14.4s, v14.4s
+	WORD $0x4e6f1e6e // bic v14.16b, v19.16b, v15.16b
+	FMOVQ F14, (R3)
+	WORD $0x4e2ed529 // fadd v9.4s, v9.4s, v14.4s
 	ADD $16, R3
 	SUBS $4, R10
 	BGE loop3
@@ -489,94 +573,97 @@ loop3end:
 	BLE done4
 	CMP $1, R10
 	BNE more6
-	FMOVS (R3), F12
-	WORD $0x4ea9d58d // fsub v13.4s, v12.4s, v9.4s
-	WORD $0x6eade40c // fcmgt v12.4s, v0.4s, v13.4s
-	VMOV V2.B16, V14.B16
-	VFMLA V1.S4, V13.S4, V14.S4
-	WORD $0x4ea2d5cf // fsub v15.4s, v14.4s, v2.4s
-	VFMLS V3.S4, V15.S4, V13.S4
-	FMOVQ 112(R0), F14
-	VFMLA V13.S4, V4.S4, V14.S4
-	FMOVQ 128(R0), F16
-	VFMLA V13.S4, V14.S4, V16.S4
-	FMOVQ 144(R0), F14
-	VFMLA V13.S4, V16.S4, V14.S4
+	FMOVS (R3), F14
+	WORD $0x6e20ddcf // fmul v15.4s, v14.4s, v0.4s
+	WORD $0x4eabd5ee // fsub v14.4s, v15.4s, v11.4s
+	WORD $0x6eaee42f // fcmgt v15.4s, v1.4s, v14.4s
+	VMOV V3.B16, V16.B16
+	VFMLA V2.S4, V14.S4, V16.S4
+	WORD $0x4ea3d611 // fsub v17.4s, v16.4s, v3.4s
+	VFMLS V4.S4, V17.S4, V14.S4
+	FMOVQ 112(R0), F16
+	VFMLA V14.S4, V5.S4, V16.S4
+	FMOVQ 128(R0), F18
+	VFMLA V14.S4, V16.S4, V18.S4
+	FMOVQ 144(R0), F16
+	VFMLA V14.S4, V18.S4, V16.S4
+	FMOVQ 160(R0), F18
+	VFMLA V14.S4, V16.S4, V18.S4
 	FMOVQ 160(R0), F16
-	VFMLA V13.S4, V14.S4, V16.S4
-	FMOVQ 160(R0), F14
-	VFMLA V13.S4, V16.S4, V14.S4
-	WORD $0x4e21a9ed // fcvtns v13.4s, v15.4s
-	FMOVQ 176(R0), F16
-	VADD V16.S4, V13.S4, V13.S4
-	VSHL $23, V13.S4, V13.S4
-	WORD $0x6e2dddcd // fmul v13.4s, v14.4s, v13.4s
-	WORD $0x4e2dd5b1 // fadd v17.4s, v13.4s, v13.4s
-	WORD $0x4e6c1e2d // bic v13.16b, v17.16b, v12.16b
-	FMOVS F13, (R3)
-	WORD $0x4e2dd4e7 // fadd v7.4s, v7.4s, v13.4s
+	VFMLA V14.S4, V18.S4, V16.S4
+	WORD $0x4e21aa2e // fcvtns v14.4s, v17.4s
+	FMOVQ 176(R0), F18
+	VADD V18.S4, V14.S4, V14.S4
+	VSHL $23, V14.S4, V14.S4
+	WORD $0x6e2ede0e // fmul v14.4s, v16.4s, v14.4s
+	WORD $0x4e2ed5d3 // fadd v19.4s, v14.4s, v14.4s
+	WORD $0x4e6f1e6e // bic v14.16b, v19.16b, v15.16b
+	FMOVS F14, (R3)
+	WORD $0x4e2ed529 // fadd v9.4s, v9.4s, v14.4s
 	B end5
 more6:
 	CMP $2, R10
 	BNE more7
-	FMOVD (R3), F12
-	WORD $0x4ea9d58d // fsub v13.4s, v12.4s, v9.4s
-	WORD $0x6eade40c // fcmgt v12.4s, v0.4s, v13.4s
-	VMOV V2.B16, V14.B16
-	VFMLA V1.S4, V13.S4, V14.S4
-	WORD $0x4ea2d5cf // fsub v15.4s, v14.4s, v2.4s
-	VFMLS V3.S4, V15.S4, V13.S4
-	FMOVQ 112(R0), F14
-	VFMLA V13.S4, V4.S4, V14.S4
-	FMOVQ 128(R0), F16
-	VFMLA V13.S4, V14.S4, V16.S4
-	FMOVQ 144(R0), F14
-	VFMLA V13.S4, V16.S4, V14.S4
+	FMOVD (R3), F14
+	WORD $0x6e20ddcf // fmul v15.4s, v14.4s, v0.4s
+	WORD $0x4eabd5ee // fsub v14.4s, v15.4s, v11.4s
+	WORD $0x6eaee42f // fcmgt v15.4s, v1.4s, v14.4s
+	VMOV V3.B16, V16.B16
+	VFMLA V2.S4, V14.S4, V16.S4
+	WORD $0x4ea3d611 // fsub v17.4s, v16.4s, v3.4s
+	VFMLS V4.S4, V17.S4, V14.S4
+	FMOVQ 112(R0), F16
+	VFMLA V14.S4, V5.S4, V16.S4
+	FMOVQ 128(R0), F18
+	VFMLA V14.S4, V16.S4, V18.S4
+	FMOVQ 144(R0), F16
+	VFMLA V14.S4, V18.S4, V16.S4
+	FMOVQ 160(R0), F18
+	VFMLA V14.S4, V16.S4, V18.S4
 	FMOVQ 160(R0), F16
-	VFMLA V13.S4, V14.S4, V16.S4
-	FMOVQ 160(R0), F14
-	VFMLA V13.S4, V16.S4, V14.S4
-	WORD $0x4e21a9ed // fcvtns v13.4s, v15.4s
-	FMOVQ 176(R0), F16
-	VADD V16.S4, V13.S4, V13.S4
-	VSHL $23, V13.S4, V13.S4
-	WORD $0x6e2dddcd // fmul v13.4s, v14.4s, v13.4s
-	WORD $0x4e2dd5b1 // fadd v17.4s, v13.4s, v13.4s
-	WORD $0x4e6c1e2d // bic v13.16b, v17.16b, v12.16b
-	FMOVD F13, (R3)
-	WORD $0x4e2dd4e7 // fadd v7.4s, v7.4s, v13.4s
+	VFMLA V14.S4, V18.S4, V16.S4
+	WORD $0x4e21aa2e // fcvtns v14.4s, v17.4s
+	FMOVQ 176(R0), F18
+	VADD V18.S4, V14.S4, V14.S4
+	VSHL $23, V14.S4, V14.S4
+	WORD $0x6e2ede0e // fmul v14.4s, v16.4s, v14.4s
+	WORD $0x4e2ed5d3 // fadd v19.4s, v14.4s, v14.4s
+	WORD $0x4e6f1e6e // bic v14.16b, v19.16b, v15.16b
+	FMOVD F14, (R3)
+	WORD $0x4e2ed529 // fadd v9.4s, v9.4s, v14.4s
 	B end5
 more7:
-	FMOVD (R3), F12
+	FMOVD (R3), F14
 	ADD $8, R3, R17
-	VLD1 (R17), V12.S[2]
-	WORD $0x4ea9d58d // fsub v13.4s, v12.4s, v9.4s
-	WORD $0x6eade40c // fcmgt v12.4s, v0.4s, v13.4s
-	VMOV V2.B16, V14.B16
-	VFMLA V1.S4, V13.S4, V14.S4
-	WORD $0x4ea2d5cf // fsub v15.4s, v14.4s, v2.4s
-	VFMLS V3.S4, V15.S4, V13.S4
-	FMOVQ 112(R0), F14
-	VFMLA V13.S4, V4.S4, V14.S4
-	FMOVQ 128(R0), F16
-	VFMLA V13.S4, V14.S4, V16.S4
-	FMOVQ 144(R0), F14
-	VFMLA V13.S4, V16.S4, V14.S4
+	VLD1 (R17), V14.S[2]
+	WORD $0x6e20ddcf // fmul v15.4s, v14.4s, v0.4s
+	WORD $0x4eabd5ee // fsub v14.4s, v15.4s, v11.4s
+	WORD $0x6eaee42f // fcmgt v15.4s, v1.4s, v14.4s
+	VMOV V3.B16, V16.B16
+	VFMLA V2.S4, V14.S4, V16.S4
+	WORD $0x4ea3d611 // fsub v17.4s, v16.4s, v3.4s
+	VFMLS V4.S4, V17.S4, V14.S4
+	FMOVQ 112(R0), F16
+	VFMLA V14.S4, V5.S4, V16.S4
+	FMOVQ 128(R0), F18
+	VFMLA V14.S4, V16.S4, V18.S4
+	FMOVQ 144(R0), F16
+	VFMLA V14.S4, V18.S4, V16.S4
+	FMOVQ 160(R0), F18
+	VFMLA V14.S4, V16.S4, V18.S4
 	FMOVQ 160(R0), F16
-	VFMLA V13.S4, V14.S4, V16.S4
-	FMOVQ 160(R0), F14
-	VFMLA V13.S4, V16.S4, V14.S4
-	WORD $0x4e21a9ed // fcvtns v13.4s, v15.4s
-	FMOVQ 176(R0), F16
-	VADD V16.S4, V13.S4, V13.S4
-	VSHL $23, V13.S4, V13.S4
-	WORD $0x6e2dddcd // fmul v13.4s, v14.4s, v13.4s
-	WORD $0x4e2dd5b1 // fadd v17.4s, v13.4s, v13.4s
-	WORD $0x4e6c1e2d // bic v13.16b, v17.16b, v12.16b
-	FMOVD F13, (R3)
+	VFMLA V14.S4, V18.S4, V16.S4
+	WORD $0x4e21aa2e // fcvtns v14.4s, v17.4s
+	FMOVQ 176(R0), F18
+	VADD V18.S4, V14.S4, V14.S4
+	VSHL $23, V14.S4, V14.S4
+	WORD $0x6e2ede0e // fmul v14.4s, v16.4s, v14.4s
+	WORD $0x4e2ed5d3 // fadd v19.4s, v14.4s, v14.4s
+	WORD $0x4e6f1e6e // bic v14.16b, v19.16b, v15.16b
+	FMOVD F14, (R3)
 	ADD $8, R3, R17
-	VST1 V13.S[2], (R17)
-	WORD $0x4e2dd4e7 // fadd v7.4s, v7.4s, v13.4s
+	VST1 V14.S[2], (R17)
+	WORD $0x4e2ed529 // fadd v9.4s, v9.4s, v14.4s
 end5:
 	ADD R10<<2, R3
 done4:
@@ -586,34 +673,37 @@ done4:
 	BLT loop8end
 	PCALIGN $32
 loop8:
-	FMOVQ (R10), F12
-	FMOVQ (R3), F13
-	WORD $0x4eacf5ae // fmin v14.4s, v13.4s, v12.4s
-	WORD $0x4ea9d5cc // fsub v12.4s, v14.4s, v9.4s
-	WORD $0x6eace40d // fcmgt v13.4s, v0.4s, v12.4s
-	VMOV V2.B16, V14.B16
-	VFMLA V1.S4, V12.S4, V14.S4
-	WORD $0x4ea2d5cf // fsub v15.4s, v14.4s, v2.4s
-	VFMLS V3.S4, V15.S4, V12.S4
-	FMOVQ 112(R0), F14
-	VFMLA V12.S4, V4.S4, V14.S4
-	FMOVQ 128(R0), F16
-	VFMLA V12.S4, V14.S4, V16.S4
-	FMOVQ 144(R0), F14
-	VFMLA V12.S4, V16.S4, V14.S4
+	FMOVQ (R10), F14
+	WORD $0x6eaee4cf // fcmgt v15.4s, v6.4s, v14.4s
+	FMOVQ (R3), F14
+	VMOV V15.B16, V16.B16
+	VBSL V14.B16, V7.B16, V16.B16
+	WORD $0x6e20de0e // fmul v14.4s, v16.4s, v0.4s
+	WORD $0x4eabd5cf // fsub v15.4s, v14.4s, v11.4s
+	WORD $0x6eafe42e // fcmgt v14.4s, v1.4s, v15.4s
+	VMOV V3.B16, V16.B16
+	VFMLA V2.S4, V15.S4, V16.S4
+	WORD $0x4ea3d611 // fsub v17.4s, v16.4s, v3.4s
+	VFMLS V4.S4, V17.S4, V15.S4
+	FMOVQ 112(R0), F16
+	VFMLA V15.S4, V5.S4, V16.S4
+	FMOVQ 128(R0), F18
+	VFMLA V15.S4, V16.S4, V18.S4
+	FMOVQ 144(R0), F16
+	VFMLA V15.S4, V18.S4, V16.S4
+	FMOVQ 160(R0), F18
+	VFMLA V15.S4, V16.S4, V18.S4
 	FMOVQ 160(R0), F16
-	VFMLA V12.S4, V14.S4, V16.S4
-	FMOVQ 160(R0), F14
-	VFMLA V12.S4, V16.S4, V14.S4
-	WORD $0x4e21a9ec // fcvtns v12.4s, v15.4s
-	FMOVQ 176(R0), F16
-	VADD V16.S4, V12.S4, V12.S4
-	VSHL $23, V12.S4, V12.S4
-	WORD $0x6e2cddcc // fmul v12.4s, v14.4s, v12.4s
-	WORD $0x4e2cd591 // fadd v17.4s, v12.4s, v12.4s
-	WORD $0x4e6d1e2c // bic v12.16b, v17.16b, v13.16b
-	FMOVQ F12, (R3)
-	WORD $0x4e2cd4e7 // fadd v7.4s, v7.4s, v12.4s
+	VFMLA V15.S4, V18.S4, V16.S4
+	WORD $0x4e21aa2f // fcvtns v15.4s, v17.4s
+	FMOVQ 176(R0), F18
+	VADD V18.S4, V15.S4, V15.S4
+	VSHL $23, V15.S4, V15.S4
+	WORD $0x6e2fde0f // fmul v15.4s, v16.4s, v15.4s
+	WORD $0x4e2fd5f3 // fadd v19.4s, v15.4s, v15.4s
+	WORD $0x4e6e1e6f // bic v15.16b, v19.16b, v14.16b
+	FMOVQ F15, (R3)
+	WORD $0x4e2fd529 // fadd v9.4s, v9.4s, v15.4s
 	ADD $16, R3
 	ADD $16, R10
 	SUBS $4, R11
@@ -624,115 +714,124 @@ loop8end:
 	BLE done9
 	CMP $1, R11
 	BNE more11
-	FMOVS (R10), F12
-	FMOVS (R3), F13
-	WORD $0x4eacf5ae // fmin v14.4s, v13.4s, v12.4s
-	WORD $0x4ea9d5cc // fsub v12.4s, v14.4s, v9.4s
-	WORD $0x6eace409 // fcmgt v9.4s, v0.4s, v12.4s
-	VMOV V2.B16, V13.B16
-	VFMLA V1.S4, V12.S4, V13.S4
-	WORD $0x4ea2d5ae // fsub v14.4s, v13.4s, v2.4s
-	VFMLS V3.S4, V14.S4, V12.S4
-	FMOVQ 112(R0), F13
-	VFMLA V12.S4, V4.S4, V13.S4
-	FMOVQ 128(R0), F15
-	VFMLA V12.S4, V13.S4, V15.S4
-	FMOVQ 144(R0), F13
-	VFMLA V12.S4, V15.S4, V13.S4
-	FMOVQ 160(R0), F15
-	VFMLA V12.S4, V13.S4, V15.S4
-	FMOVQ 160(R0), F13
-	VFMLA V12.S4, V15.S4, V13.S4
-	WORD $0x4e21a9cc // fcvtns v12.4s, v14.4s
-	FMOVQ 176(R0), F15
-	VADD V15.S4, V12.S4, V12.S4
-	VSHL $23, V12.S4, V12.S4
-	WORD $0x6e2cddac // fmul v12.4s, v13.4s, v12.4s
-	WORD $0x4e2cd590 // fadd v16.4s, v12.4s, v12.4s
-	WORD $0x4e691e0c // bic v12.16b, v16.16b, v9.16b
-	FMOVS F12, (R3)
-	WORD $0x4e2cd4e7 // fadd v7.4s, v7.4s, v12.4s
+	FMOVS (R10), F14
+	WORD $0x6eaee4cf // fcmgt v15.4s, v6.4s, v14.4s
+	FMOVS (R3), F14
+	VMOV V15.B16, V16.B16
+	VBSL V14.B16, V7.B16, V16.B16
+	WORD $0x6e20de0e // fmul v14.4s, v16.4s, v0.4s
+	WORD $0x4eabd5cf // fsub v15.4s, v14.4s, v11.4s
+	WORD $0x6eafe42b // fcmgt v11.4s, v1.4s, v15.4s
+	VMOV V3.B16, V14.B16
+	VFMLA V2.S4, V15.S4, V14.S4
+	WORD $0x4ea3d5d0 // fsub v16.4s, v14.4s, v3.4s
+	VFMLS V4.S4, V16.S4, V15.S4
+	FMOVQ 112(R0), F14
+	VFMLA V15.S4, V5.S4, V14.S4
+	FMOVQ 128(R0), F17
+	VFMLA V15.S4, V14.S4, V17.S4
+	FMOVQ 144(R0), F14
+	VFMLA V15.S4, V17.S4, V14.S4
+	FMOVQ 160(R0), F17
+	VFMLA V15.S4, V14.S4, V17.S4
+	FMOVQ 160(R0), F14
+	VFMLA V15.S4, V17.S4, V14.S4
+	WORD $0x4e21aa0f // fcvtns v15.4s, v16.4s
+	FMOVQ 176(R0), F17
+	VADD V17.S4, V15.S4, V15.S4
+	VSHL $23, V15.S4, V15.S4
+	WORD $0x6e2fddcf // fmul v15.4s, v14.4s, v15.4s
+	WORD $0x4e2fd5f2 // fadd v18.4s, v15.4s, v15.4s
+	WORD $0x4e6b1e4e // bic v14.16b, v18.16b, v11.16b
+	FMOVS F14, (R3)
+	WORD $0x4e2ed529 // fadd v9.4s, v9.4s, v14.4s
 	B end10
 more11:
 	CMP $2, R11
 	BNE more12
-	FMOVD (R10), F12
-	FMOVD (R3), F13
-	WORD $0x4eacf5ae // fmin v14.4s, v13.4s, v12.4s
-	WORD $0x4ea9d5cc // fsub v12.4s, v14.4s, v9.4s
-	WORD $0x6eace409 // fcmgt v9.4s, v0.4s, v12.4s
-	VMOV V2.B16, V13.B16
-	VFMLA V1.S4, V12.S4, V13.S4
-	WORD $0x4ea2d5ae // fsub v14.4s, v13.4s, v2.4s
-	VFMLS V3.S4, V14.S4, V12.S4
-	FMOVQ 112(R0), F13
-	VFMLA V12.S4, V4.S4, V13.S4
-	FMOVQ 128(R0), F15
-	VFMLA V12.S4, V13.S4, V15.S4
-	FMOVQ 144(R0), F13
-	VFMLA V12.S4, V15.S4, V13.S4
-	FMOVQ 160(R0), F15
-	VFMLA V12.S4, V13.S4, V15.S4
-	FMOVQ 160(R0), F13
-	VFMLA V12.S4, V15.S4, V13.S4
-	WORD $0x4e21a9cc // fcvtns v12.4s, v14.4s
-	FMOVQ 176(R0), F15
-	VADD V15.S4, V12.S4, V12.S4
-	VSHL $23, V12.S4, V12.S4
-	WORD $0x6e2cddac // fmul v12.4s, v13.4s, v12.4s
-	WORD $0x4e2cd590 // fadd v16.4s, v12.4s, v12.4s
-	WORD $0x4e691e0c // bic v12.16b, v16.16b, v9.16b
-	FMOVD F12, (R3)
-	WORD $0x4e2cd4e7 // fadd v7.4s, v7.4s, v12.4s
+	FMOVD (R10), F14
+	WORD $0x6eaee4cf // fcmgt v15.4s, v6.4s, v14.4s
+	FMOVD (R3), F14
+	VMOV V15.B16, V16.B16
+	VBSL V14.B16, V7.B16, V16.B16
+	WORD $0x6e20de0e // fmul v14.4s, v16.4s, v0.4s
+	WORD $0x4eabd5cf // fsub v15.4s, v14.4s, v11.4s
+	WORD $0x6eafe42b // fcmgt v11.4s, v1.4s, v15.4s
+	VMOV V3.B16, V14.B16
+	VFMLA V2.S4, V15.S4, V14.S4
+	WORD $0x4ea3d5d0 // fsub v16.4s, v14.4s, v3.4s
+	VFMLS V4.S4, V16.S4, V15.S4
+	FMOVQ 112(R0), F14
+	VFMLA V15.S4, V5.S4, V14.S4
+	FMOVQ 128(R0), F17
+	VFMLA V15.S4, V14.S4, V17.S4
+	FMOVQ 144(R0), F14
+	VFMLA V15.S4, V17.S4, V14.S4
+	FMOVQ 160(R0), F17
+	VFMLA V15.S4, V14.S4, V17.S4
+	FMOVQ 160(R0), F14
+	VFMLA V15.S4, V17.S4, V14.S4
+	WORD $0x4e21aa0f // fcvtns v15.4s, v16.4s
+	FMOVQ 176(R0), F17
+	VADD V17.S4, V15.S4, V15.S4
+	VSHL $23, V15.S4, V15.S4
+	WORD $0x6e2fddcf // fmul v15.4s, v14.4s, v15.4s
+	WORD $0x4e2fd5f2 // fadd v18.4s, v15.4s, v15.4s
+	WORD $0x4e6b1e4e // bic v14.16b, v18.16b, v11.16b
+	FMOVD F14, (R3)
+	WORD $0x4e2ed529 // fadd v9.4s, v9.4s, v14.4s
 	B end10
 more12:
-	FMOVD (R10), F12
+	FMOVD (R10), F14
 	ADD $8, R10, R17
-	VLD1 (R17), V12.S[2]
-	FMOVD (R3), F13
+	VLD1 (R17), V14.S[2]
+	WORD $0x6eaee4cf // fcmgt v15.4s, v6.4s, v14.4s
+	FMOVD (R3), F14
 	ADD $8, R3, R17
-	VLD1 (R17), V13.S[2]
-	WORD $0x4eacf5ae // fmin v14.4s, v13.4s, v12.4s
-	WORD $0x4ea9d5cc // fsub v12.4s, v14.4s, v9.4s
-	WORD $0x6eace409 // fcmgt v9.4s, v0.4s, v12.4s
-	VMOV V2.B16, V13.B16
-	VFMLA V1.S4, V12.S4, V13.S4
-	WORD $0x4ea2d5ae // fsub v14.4s, v13.4s, v2.4s
-	VFMLS V3.S4, V14.S4, V12.S4
-	FMOVQ 112(R0), F13
-	VFMLA V12.S4, V4.S4, V13.S4
-	FMOVQ 128(R0), F15
-	VFMLA V12.S4, V13.S4, V15.S4
-	FMOVQ 144(R0), F13
-	VFMLA V12.S4, V15.S4, V13.S4
-	FMOVQ 160(R0), F15
-	VFMLA V12.S4, V13.S4, V15.S4
-	FMOVQ 160(R0), F13
-	VFMLA V12.S4, V15.S4, V13.S4
-	WORD $0x4e21a9cc // fcvtns v12.4s, v14.4s
-	FMOVQ 176(R0), F15
-	VADD V15.S4, V12.S4, V12.S4
-	VSHL $23, V12.S4, V12.S4
-	WORD $0x6e2cddac // fmul v12.4s, v13.4s, v12.4s
-	WORD $0x4e2cd590 // fadd v16.4s, v12.4s, v12.4s
-	WORD $0x4e691e0c // bic v12.16b, v16.16b, v9.16b
-	FMOVD F12, (R3)
+	VLD1 (R17), V14.S[2]
+	VMOV V15.B16, V16.B16
+	VBSL V14.B16, V7.B16, V16.B16
+	WORD $0x6e20de0e // fmul v14.4s, v16.4s, v0.4s
+	WORD $0x4eabd5cf // fsub v15.4s, v14.4s, v11.4s
+	WORD $0x6eafe42b // fcmgt v11.4s, v1.4s, v15.4s
+	VMOV V3.B16, V14.B16
+	VFMLA V2.S4, V15.S4, V14.S4
+	WORD $0x4ea3d5d0 // fsub v16.4s, v14.4s, v3.4s
+	VFMLS V4.S4, V16.S4, V15.S4
+	FMOVQ 112(R0), F14
+	VFMLA V15.S4, V5.S4, V14.S4
+	FMOVQ 128(R0), F17
+	VFMLA V15.S4, V14.S4, V17.S4
+	FMOVQ 144(R0), F14
+	VFMLA V15.S4, V17.S4, V14.S4
+	FMOVQ 160(R0), F17
+	VFMLA V15.S4, V14.S4, V17.S4
+	FMOVQ 160(R0), F14
+	VFMLA V15.S4, V17.S4, V14.S4
+	WORD $0x4e21aa0f // fcvtns v15.4s, v16.4s
+	FMOVQ 176(R0), F17
+	VADD V17.S4, V15.S4, V15.S4
+	VSHL $23, V15.S4, V15.S4
+	WORD $0x6e2fddcf // fmul v15.4s, v14.4s, v15.4s
+	WORD $0x4e2fd5f2 // fadd v18.4s, v15.4s, v15.4s
+	WORD $0x4e6b1e4e // bic v14.16b, v18.16b, v11.16b
+	FMOVD F14, (R3)
 	ADD $8, R3, R17
-	VST1 V12.S[2], (R17)
-	WORD $0x4e2cd4e7 // fadd v7.4s, v7.4s, v12.4s
+	VST1 V14.S[2], (R17)
+	WORD $0x4e2ed529 // fadd v9.4s, v9.4s, v14.4s
 end10:
 	ADD R11<<2, R3
 	ADD R11<<2, R10
 done9:
-	FMOVS 4(R8), F9
-	VDUP V9.S[0], V9.S4
-	WORD $0x4e28d4ec // fadd v12.4s, v7.4s, v8.4s
-	WORD $0x4e2bd54d // fadd v13.4s, v10.4s, v11.4s
-	WORD $0x4e2dd58e // fadd v14.4s, v12.4s, v13.4s
-	WORD $0x6e2ed5cc // faddp v12.4s, v14.4s, v14.4s
-	WORD $0x6e2cd58c // faddp v12.4s, v12.4s, v12.4s
-	WORD $0x4e2cd52d // fadd v13.4s, v9.4s, v12.4s
-	FMOVS F13, 4(R8)
+	FMOVS 4(R8), F11
+	VDUP V11.S[0], V11.S4
+	WORD $0x4e2ad52e // fadd v14.4s, v9.4s, v10.4s
+	WORD $0x4e2dd58f // fadd v15.4s, v12.4s, v13.4s
+	WORD $0x4e2fd5d0 // fadd v16.4s, v14.4s, v15.4s
+	WORD $0x6e30d60e // faddp v14.4s, v16.4s, v16.4s
+	WORD $0x6e2ed5ce // faddp v14.4s, v14.4s, v14.4s
+	WORD $0x4e2ed56f // fadd v15.4s, v11.4s, v14.4s
+	FMOVS F15, 4(R8)
 	ADD $8, R8
 	ADD R2, R1
 	ADD R7, R6
@@ -741,8 +840,8 @@ done9:
 loop1end:
 	RET
 
-// func deltasNEON(s *float32, ld int, rows int, n int, tail int, edge *float32, back int, dw *float32, stats *float32, delta *float32)
-TEXT ·deltasNEON(SB), NOSPLIT, $0-80
+// func deltasNEON(s *float32, ld int, rows int, n int, tail int, edge *float32, back int, scale float32, dw *float32, stats *float32, delta *float32)
+TEXT ·deltasNEON(SB), NOSPLIT, $0-88
 	MOVD $constants<>(SB), R0
 	MOVD s+0(FP), R1
 	MOVD ld+8(FP), R2
@@ -751,27 +850,30 @@ TEXT ·deltasNEON(SB), NOSPLIT, $0-80
 	MOVD tail+32(FP), R5
 	MOVD edge+40(FP), R6
 	MOVD back+48(FP), R7
-	MOVD dw+56(FP), R8
-	MOVD stats+64(FP), R9
-	MOVD delta+72(FP), R10
-	FMOVQ 32(R0), F0
-	FMOVQ 48(R0), F1
-	FMOVQ 64(R0), F2
-	FMOVQ 80(R0), F3
-	FMOVQ 96(R0), F4
-	VEOR V5.B16, V5.B16, V5.B16
+	FMOVS scale+56(FP), F0
+	VDUP V0.S[0], V0.S4
+	MOVD dw+64(FP), R8
+	MOVD stats+72(FP), R9
+	MOVD delta+80(FP), R10
+	FMOVQ 32(R0), F1
+	FMOVQ 48(R0), F2
+	FMOVQ 64(R0), F3
+	FMOVQ 80(R0), F4
+	FMOVQ 96(R0), F5
+	VEOR V6.B16, V6.B16, V6.B16
+	FMOVQ (R0), F7
 	MOVD R3, R11
 	CMP $0, R11
 	BLE loop1end
 loop1:
-	FMOVS (R9), F6
-	VDUP V6.S[0], V6.S4
-	FMOVS 4(R9), F7
-	VDUP V7.S[0], V7.S4
-	VMOV V5.B16, V8.B16
-	VMOV V5.B16, V9.B16
-	VMOV V5.B16, V10.B16
-	VMOV V5.B16, V11.B16
+	FMOVS (R9), F8
+	VDUP V8.S[0], V8.S4
+	FMOVS 4(R9), F9
+	VDUP V9.S[0], V9.S4
+	VMOV V6.B16, V10.B16
+	VMOV V6.B16, V11.B16
+	VMOV V6.B16, V12.B16
+	VMOV V6.B16, V13.B16
 	MOVD R8, R3
 	MOVD R1, R12
 	MOVD R4, R13
@@ -779,118 +881,122 @@ loop1:
 	BLT loop2end
 	PCALIGN $32
 loop2:
-	FMOVQ (R12), F12
-	WORD $0x4ea6d58d // fsub v13.4s, v12.4s, v6.4s
-	WORD $0x6eade40c // fcmgt v12.4s, v0.4s, v13.4s
-	VMOV V2.B16, V14.B16
-	VFMLA V1.S4, V13.S4, V14.S4
-	WORD $0x4ea2d5cf // fsub v15.4s, v14.4s, v2.4s
-	VFMLS V3.S4, V15.S4, V13.S4
-	FMOVQ 112(R0), F14
-	VFMLA V13.S4, V4.S4, V14.S4
-	FMOVQ 128(R0), F16
-	VFMLA V13.S4, V14.S4, V16.S4
-	FMOVQ 144(R0), F14
-	VFMLA V13.S4, V16.S4, V14.S4
+	FMOVQ (R12), F14
+	WORD $0x6e20ddcf // fmul v15.4s, v14.4s, v0.4s
+	WORD $0x4ea8d5ee // fsub v14.4s, v15.4s, v8.4s
+	WORD $0x6eaee42f // fcmgt v15.4s, v1.4s, v14.4s
+	VMOV V3.B16, V16.B16
+	VFMLA V2.S4, V14.S4, V16.S4
+	WORD $0x4ea3d611 // fsub v17.4s, v16.4s, v3.4s
+	VFMLS V4.S4, V17.S4, V14.S4
+	FMOVQ 112(R0), F16
+	VFMLA V14.S4, V5.S4, V16.S4
+	FMOVQ 128(R0), F18
+	VFMLA V14.S4, V16.S4, V18.S4
+	FMOVQ 144(R0), F16
+	VFMLA V14.S4, V18.S4, V16.S4
+	FMOVQ 160(R0), F18
+	VFMLA V14.S4, V16.S4, V18.S4
 	FMOVQ 160(R0), F16
-	VFMLA V13.S4, V14.S4, V16.S4
-	FMOVQ 160(R0), F14
-	VFMLA V13.S4, V16.S4, V14.S4
-	WORD $0x4e21a9ed // fcvtns v13.4s, v15.4s
-	FMOVQ 176(R0), F16
-	VADD V16.S4, V13.S4, V13.S4
-	VSHL $23, V13.S4, V13.S4
-	WORD $0x6e2dddcd // fmul v13.4s, v14.4s, v13.4s
-	WORD $0x4e2dd5b1 // fadd v17.4s, v13.4s, v13.4s
-	WORD $0x4e6c1e2d // bic v13.16b, v17.16b, v12.16b
-	WORD $0x6e27ddac // fmul v12.4s, v13.4s, v7.4s
-	FMOVQ F12, (R12)
-	FMOVQ (R3), F13
-	VFMLA V13.S4, V12.S4, V8.S4
-	FMOVQ 16(R12), F12
-	WORD $0x4ea6d58d // fsub v13.4s, v12.4s, v6.4s
-	WORD $0x6eade40c // fcmgt v12.4s, v0.4s, v13.4s
-	VMOV V2.B16, V14.B16
-	VFMLA V1.S4, V13.S4, V14.S4
-	WORD $0x4ea2d5cf // fsub v15.4s, v14.4s, v2.4s
-	VFMLS V3.S4, V15.S4, V13.S4
-	FMOVQ 112(R0), F14
-	VFMLA V13.S4, V4.S4, V14.S4
-	FMOVQ 128(R0), F16
-	VFMLA V13.S4, V14.S4, V16.S4
-	FMOVQ 144(R0), F14
-	VFMLA V13.S4, V16.S4, V14.S4
+	VFMLA V14.S4, V18.S4, V16.S4
+	WORD $0x4e21aa2e // fcvtns v14.4s, v17.4s
+	FMOVQ 176(R0), F18
+	VADD V18.S4, V14.S4, V14.S4
+	VSHL $23, V14.S4, V14.S4
+	WORD $0x6e2ede0e // fmul v14.4s, v16.4s, v14.4s
+	WORD $0x4e2ed5d3 // fadd v19.4s, v14.4s, v14.4s
+	WORD $0x4e6f1e6e // bic v14.16b, v19.16b, v15.16b
+	WORD $0x6e29ddcf // fmul v15.4s, v14.4s, v9.4s
+	FMOVQ F15, (R12)
+	FMOVQ (R3), F14
+	VFMLA V14.S4, V15.S4, V10.S4
+	FMOVQ 16(R12), F14
+	WORD $0x6e20ddcf // fmul v15.4s, v14.4s, v0.4s
+	WORD $0x4ea8d5ee // fsub v14.4s, v15.4s, v8.4s
+	WORD $0x6eaee42f // fcmgt v15.4s, v1.4s, v14.4s
+	VMOV V3.B16, V16.B16
+	VFMLA V2.S4, V14.S4, V16.S4
+	WORD $0x4ea3d611 // fsub v17.4s, v16.4s, v3.4s
+	VFMLS V4.S4, V17.S4, V14.S4
+	FMOVQ 112(R0), F16
+	VFMLA V14.S4, V5.S4, V16.S4
+	FMOVQ 128(R0), F18
+	VFMLA V14.S4, V16.S4, V18.S4
+	FMOVQ 144(R0), F16
+	VFMLA V14.S4, V18.S4, V16.S4
+	FMOVQ 160(R0), F18
+	VFMLA V14.S4, V16.S4, V18.S4
 	FMOVQ 160(R0), F16
-	VFMLA V13.S4, V14.S4, V16.S4
-	FMOVQ 160(R0), F14
-	VFMLA V13.S4, V16.S4, V14.S4
-	WORD $0x4e21a9ed // fcvtns v13.4s, v15.4s
-	FMOVQ 176(R0), F16
-	VADD V16.S4, V13.S4, V13.S4
-	VSHL $23, V13.S4, V13.S4
-	WORD $0x6e2dddcd // fmul v13.4s, v14.4s, v13.4s
-	WORD $0x4e2dd5b1 // fadd v17.4s, v13.4s, v13.4s
-	WORD $0x4e6c1e2d // bic v13.16b, v17.16b, v12.16b
-	WORD $0x6e27ddac // fmul v12.4s, v13.4s, v7.4s
-	FMOVQ F12, 16(R12)
-	FMOVQ 16(R3), F13
-	VFMLA V13.S4, V12.S4, V9.S4
-	FMOVQ 32(R12), F12
-	WORD $0x4ea6d58d // fsub v13.4s, v12.4s, v6.4s
-	WORD $0x6eade40c // fcmgt v12.4s, v0.4s, v13.4s
-	VMOV V2.B16, V14.B16
-	VFMLA V1.S4, V13.S4, V14.S4
-	WORD $0x4ea2d5cf // fsub v15.4s, v14.4s, v2.4s
-	VFMLS V3.S4, V15.S4, V13.S4
-	FMOVQ 112(R0), F14
-	VFMLA V13.S4, V4.S4, V14.S4
-	FMOVQ 128(R0), F16
-	VFMLA V13.S4, V14.S4, V16.S4
-	FMOVQ 144(R0), F14
-	VFMLA V13.S4, V16.S4, V14.S4
+	VFMLA V14.S4, V18.S4, V16.S4
+	WORD $0x4e21aa2e // fcvtns v14.4s, v17.4s
+	FMOVQ 176(R0), F18
+	VADD V18.S4, V14.S4, V14.S4
+	VSHL $23, V14.S4, V14.S4
+	WORD $0x6e2ede0e // fmul v14.4s, v16.4s, v14.4s
+	WORD $0x4e2ed5d3 // fadd v19.4s, v14.4s, v14.4s
+	WORD $0x4e6f1e6e // bic v14.16b, v19.16b, v15.16b
+	WORD $0x6e29ddcf // fmul v15.4s, v14.4s, v9.4s
+	FMOVQ F15, 16(R12)
+	FMOVQ 16(R3), F14
+	VFMLA V14.S4, V15.S4, V11.S4
+	FMOVQ 32(R12), F14
+	WORD $0x6e20ddcf // fmul v15.4s, v14.4s, v0.4s
+	WORD $0x4ea8d5ee // fsub v14.4s, v15.4s, v8.4s
+	WORD $0x6eaee42f // fcmgt v15.4s, v1.4s, v14.4s
+	VMOV V3.B16, V16.B16
+	VFMLA V2.S4, V14.S4, V16.S4
+	WORD $0x4ea3d611 // fsub v17.4s, v16.4s, v3.4s
+	VFMLS V4.S4, V17.S4, V14.S4
+	FMOVQ 112(R0), F16
+	VFMLA V14.S4, V5.S4, V16.S4
+	FMOVQ 128(R0), F18
+	VFMLA V14.S4, V16.S4, V18.S4
+	FMOVQ 144(R0), F16
+	VFMLA V14.S4, V18.S4, V16.S4
+	FMOVQ 160(R0), F18
+	VFMLA V14.S4, V16.S4, V18.S4
 	FMOVQ 160(R0), F16
-	VFMLA V13.S4, V14.S4, V16.S4
-	FMOVQ 160(R0), F14
-	VFMLA V13.S4, V16.S4, V14.S4
-	WORD $0x4e21a9ed // fcvtns v13.4s, v15.4s
-	FMOVQ 176(R0), F16
-	VADD V16.S4, V13.S4, V13.S4
-	VSHL $23, V13.S4, V13.S4
-	WORD $0x6e2dddcd // fmul v13.4s, v14.4s, v13.4s
-	WORD $0x4e2dd5b1 // fadd v17.4s, v13.4s, v13.4s
-	WORD $0x4e6c1e2d // bic v13.16b, v17.16b, v12.16b
-	WORD $0x6e27ddac // fmul v12.4s, v13.4s, v7.4s
-	FMOVQ F12, 32(R12)
-	FMOVQ 32(R3), F13
-	VFMLA V13.S4, V12.S4, V10.S4
-	FMOVQ 48(R12), F12
-	WORD $0x4ea6d58d // fsub v13.4s, v12.4s, v6.4s
-	WORD $0x6eade40c // fcmgt v12.4s, v0.4s, v13.4s
-	VMOV V2.B16, V14.B16
-	VFMLA V1.S4, V13.S4, V14.S4
-	WORD $0x4ea2d5cf // fsub v15.4s, v14.4s, v2.4s
-	VFMLS V3.S4, V15.S4, V13.S4
-	FMOVQ 112(R0), F14
-	VFMLA V13.S4, V4.S4, V14.S4
-	FMOVQ 128(R0), F16
-	VFMLA V13.S4, V14.S4, V16.S4
-	FMOVQ 144(R0), F14
-	VFMLA V13.S4, V16.S4, V14.S4
+	VFMLA V14.S4, V18.S4, V16.S4
+	WORD $0x4e21aa2e // fcvtns v14.4s, v17.4s
+	FMOVQ 176(R0), F18
+	VADD V18.S4, V14.S4, V14.S4
+	VSHL $23, V14.S4, V14.S4
+	WORD $0x6e2ede0e // fmul v14.4s, v16.4s, v14.4s
+	WORD $0x4e2ed5d3 // fadd v19.4s, v14.4s, v14.4s
+	WORD $0x4e6f1e6e // bic v14.16b, v19.16b, v15.16b
+	WORD $0x6e29ddcf // fmul v15.4s, v14.4s, v9.4s
+	FMOVQ F15, 32(R12)
+	FMOVQ 32(R3), F14
+	VFMLA V14.S4, V15.S4, V12.S4
+	FMOVQ 48(R12), F14
+	WORD $0x6e20ddcf // fmul v15.4s, v14.4s, v0.4s
+	WORD $0x4ea8d5ee // fsub v14.4s, v15.4s, v8.4s
+	WORD $0x6eaee42f // fcmgt v15.4s, v1.4s, v14.4s
+	VMOV V3.B16, V16.B16
+	VFMLA V2.S4, V14.S4, V16.S4
+	WORD $0x4ea3d611 // fsub v17.4s, v16.4s, v3.4s
+	VFMLS V4.S4, V17.S4, V14.S4
+	FMOVQ 112(R0), F16
+	VFMLA V14.S4, V5.S4, V16.S4
+	FMOVQ 128(R0), F18
+	VFMLA V14.S4, V16.S4, V18.S4
+	FMOVQ 144(R0), F16
+	VFMLA V14.S4, V18.S4, V16.S4
+	FMOVQ 160(R0), F18
+	VFMLA V14.S4, V16.S4, V18.S4
 	FMOVQ 160(R0), F16
-	VFMLA V13.S4, V14.S4, V16.S4
-	FMOVQ 160(R0), F14
-	VFMLA V13.S4, V16.S4, V14.S4
-	WORD $0x4e21a9ed // fcvtns v13.4s, v15.4s
-	FMOVQ 176(R0), F16
-	VADD V16.S4, V13.S4, V13.S4
-	VSHL $23, V13.S4, V13.S4
-	WORD $0x6e2dddcd // fmul v13.4s, v14.4s, v13.4s
-	WORD $0x4e2dd5b1 // fadd v17.4s, v13.4s, v13.4s
-	WORD $0x4e6c1e2d // bic v13.16b, v17.16b, v12.16b
-	WORD $0x6e27ddac // fmul v12.4s, v13.4s, v7.4s
-	FMOVQ F12, 48(R12)
-	FMOVQ 48(R3), F13
-	VFMLA V13.S4, V12.S4, V11.S4
+	VFMLA V14.S4, V18.S4, V16.S4
+	WORD $0x4e21aa2e // fcvtns v14.4s, v17.4s
+	FMOVQ 176(R0), F18
+	VADD V18.S4, V14.S4, V14.S4
+	VSHL $23, V14.S4, V14.S4
+	WORD $0x6e2ede0e // fmul v14.4s, v16.4s, v14.4s
+	WORD $0x4e2ed5d3 // fadd v19.4s, v14.4s, v14.4s
+	WORD $0x4e6f1e6e // bic v14.16b, v19.16b, v15.16b
+	WORD $0x6e29ddcf // fmul v15.4s, v14.4s, v9.4s
+	FMOVQ F15, 48(R12)
+	FMOVQ 48(R3), F14
+	VFMLA V14.S4, V15.S4, V13.S4
 	ADD $64, R3
 	ADD $64, R12
 	SUBS $16, R13
@@ -901,34 +1007,35 @@ loop2end:
 	BLT loop3end
 	PCALIGN $32
 loop3:
-	FMOVQ (R12), F12
-	WORD $0x4ea6d58d // fsub v13.4s, v12.4s, v6.4s
-	WORD $0x6eade40c // fcmgt v12.4s, v0.4s, v13.4s
-	VMOV V2.B16, V14.B16
-	VFMLA V1.S4, V13.S4, V14.S4
-	WORD $0x4ea2d5cf // fsub v15.4s, v14.4s, v2.4s
-	VFMLS V3.S4, V15.S4, V13.S4
-	FMOVQ 112(R0), F14
-	VFMLA V13.S4, V4.S4, V14.S4
-	FMOVQ 128(R0), F16
-	VFMLA V13.S4, V14.S4, V16.S4
-	FMOVQ 144(R0), F14
-	VFMLA V13.S4, V16.S4, V14.S4
+	FMOVQ (R12), F14
+	WORD $0x6e20ddcf // fmul v15.4s, v14.4s, v0.4s
+	WORD $0x4ea8d5ee // fsub v14.4s, v15.4s, v8.4s
+	WORD $0x6eaee42f // fcmgt v15.4s, v1.4s, v14.4s
+	VMOV V3.B16, V16.B16
+	VFMLA V2.S4, V14.S4, V16.S4
+	WORD $0x4ea3d611 // fsub v17.4s, v16.4s, v3.4s
+	VFMLS V4.S4, V17.S4, V14.S4
+	FMOVQ 112(R0), F16
+	VFMLA V14.S4, V5.S4, V16.S4
+	FMOVQ 128(R0), F18
+	VFMLA V14.S4, V16.S4, V18.S4
+	FMOVQ 144(R0), F16
+	VFMLA V14.S4, V18.S4, V16.S4
+	FMOVQ 160(R0), F18
+	VFMLA V14.S4, V16.S4, V18.S4
 	FMOVQ 160(R0), F16
-	VFMLA V13.S4, V14.S4, V16.S4
-	FMOVQ 160(R0), F14
-	VFMLA V13.S4, V16.S4, V14.S4
-	WORD $0x4e21a9ed // fcvtns v13.4s, v15.4s
-	FMOVQ 176(R0), F16
-	VADD V16.S4, V13.S4, V13.S4
-	VSHL $23, V13.S4, V13.S4
-	WORD $0x6e2dddcd // fmul v13.4s, v14.4s, v13.4s
-	WORD $0x4e2dd5b1 // fadd v17.4s, v13.4s, v13.4s
-	WORD $0x4e6c1e2d // bic v13.16b, v17.16b, v12.16b
-	WORD $0x6e27ddac // fmul v12.4s, v13.4s, v7.4s
-	FMOVQ F12, (R12)
-	FMOVQ (R3), F13
-	VFMLA V13.S4, V12.S4, V8.S4
+	VFMLA V14.S4, V18.S4, V16.S4
+	WORD $0x4e21aa2e // fcvtns v14.4s, v17.4s
+	FMOVQ 176(R0), F18
+	VADD V18.S4, V14.S4, V14.S4
+	VSHL $23, V14.S4, V14.S4
+	WORD $0x6e2ede0e // fmul v14.4s, v16.4s, v14.4s
+	WORD $0x4e2ed5d3 // fadd v19.4s, v14.4s, v14.4s
+	WORD $0x4e6f1e6e // bic v14.16b, v19.16b, v15.16b
+	WORD $0x6e29ddcf // fmul v15.4s, v14.4s, v9.4s
+	FMOVQ F15, (R12)
+	FMOVQ (R3), F14
+	VFMLA V14.S4, V15.S4, V10.S4
 	ADD $16, R3
 	ADD $16, R12
 	SUBS $4, R13
@@ -939,102 +1046,105 @@ loop3end:
 	BLE done4
 	CMP $1, R13
 	BNE more6
-	FMOVS (R12), F12
-	WORD $0x4ea6d58d // fsub v13.4s, v12.4s, v6.4s
-	WORD $0x6eade40c // fcmgt v12.4s, v0.4s, v13.4s
-	VMOV V2.B16, V14.B16
-	VFMLA V1.S4, V13.S4, V14.S4
-	WORD $0x4ea2d5cf // fsub v15.4s, v14.4s, v2.4s
-	VFMLS V3.S4, V15.S4, V13.S4
-	FMOVQ 112(R0), F14
-	VFMLA V13.S4, V4.S4, V14.S4
-	FMOVQ 128(R0), F16
-	VFMLA V13.S4, V14.S4, V16.S4
-	FMOVQ 144(R0), F14
-	VFMLA V13.S4, V16.S4, V14.S4
+	FMOVS (R12), F14
+	WORD $0x6e20ddcf // fmul v15.4s, v14.4s, v0.4s
+	WORD $0x4ea8d5ee // fsub v14.4s, v15.4s, v8.4s
+	WORD $0x6eaee42f // fcmgt v15.4s, v1.4s, v14.4s
+	VMOV V3.B16, V16.B16
+	VFMLA V2.S4, V14.S4, V16.S4
+	WORD $0x4ea3d611 // fsub v17.4s, v16.4s, v3.4s
+	VFMLS V4.S4, V17.S4, V14.S4
+	FMOVQ 112(R0), F16
+	VFMLA V14.S4, V5.S4, V16.S4
+	FMOVQ 128(R0), F18
+	VFMLA V14.S4, V16.S4, V18.S4
+	FMOVQ 144(R0), F16
+	VFMLA V14.S4, V18.S4, V16.S4
+	FMOVQ 160(R0), F18
+	VFMLA V14.S4, V16.S4, V18.S4
 	FMOVQ 160(R0), F16
-	VFMLA V13.S4, V14.S4, V16.S4
-	FMOVQ 160(R0), F14
-	VFMLA V13.S4, V16.S4, V14.S4
-	WORD $0x4e21a9ed // fcvtns v13.4s, v15.4s
-	FMOVQ 176(R0), F16
-	VADD V16.S4, V13.S4, V13.S4
-	VSHL $23, V13.S4, V13.S4
-	WORD $0x6e2dddcd // fmul v13.4s, v14.4s, v13.4s
-	WORD $0x4e2dd5b1 // fadd v17.4s, v13.4s, v13.4s
-	WORD $0x4e6c1e2d // bic v13.16b, v17.16b, v12.16b
-	WORD $0x6e27ddac // fmul v12.4s, v13.4s, v7.4s
-	FMOVS F12, (R12)
-	FMOVS (R3), F13
-	VFMLA V13.S4, V12.S4, V8.S4
+	VFMLA V14.S4, V18.S4, V16.S4
+	WORD $0x4e21aa2e // fcvtns v14.4s, v17.4s
+	FMOVQ 176(R0), F18
+	VADD V18.S4, V14.S4, V14.S4
+	VSHL $23, V14.S4, V14.S4
+	WORD $0x6e2ede0e // fmul v14.4s, v16.4s, v14.4s
+	WORD $0x4e2ed5d3 // fadd v19.4s, v14.4s, v14.4s
+	WORD $0x4e6f1e6e // bic v14.16b, v19.16b, v15.16b
+	WORD $0x6e29ddcf // fmul v15.4s, v14.4s, v9.4s
+	FMOVS F15, (R12)
+	FMOVS (R3), F14
+	VFMLA V14.S4, V15.S4, V10.S4
 	B end5
 more6:
 	CMP $2, R13
 	BNE more7
-	FMOVD (R12), F12
-	WORD $0x4ea6d58d // fsub v13.4s, v12.4s, v6.4s
-	WORD $0x6eade40c // fcmgt v12.4s, v0.4s, v13.4s
-	VMOV V2.B16, V14.B16
-	VFMLA V1.S4, V13.S4, V14.S4
-	WORD $0x4ea2d5cf // fsub v15.4s, v14.4s, v2.4s
-	VFMLS V3.S4, V15.S4, V13.S4
-	FMOVQ 112(R0), F14
-	VFMLA V13.S4, V4.S4, V14.S4
-	FMOVQ 128(R0), F16
-	VFMLA V13.S4, V14.S4, V16.S4
-	FMOVQ 144(R0), F14
-	VFMLA V13.S4, V16.S4, V14.S4
+	FMOVD (R12), F14
+	WORD $0x6e20ddcf // fmul v15.4s, v14.4s, v0.4s
+	WORD $0x4ea8d5ee // fsub v14.4s, v15.4s, v8.4s
+	WORD $0x6eaee42f // fcmgt v15.4s, v1.4s, v14.4s
+	VMOV V3.B16, V16.B16
+	VFMLA V2.S4, V14.S4, V16.S4
+	WORD $0x4ea3d611 // fsub v17.4s, v16.4s, v3.4s
+	VFMLS V4.S4, V17.S4, V14.S4
+	FMOVQ 112(R0), F16
+	VFMLA V14.S4, V5.S4, V16.S4
+	FMOVQ 128(R0), F18
+	VFMLA V14.S4, V16.S4, V18.S4
+	FMOVQ 144(R0), F16
+	VFMLA V14.S4, V18.S4, V16.S4
+	FMOVQ 160(R0), F18
+	VFMLA V14.S4, V16.S4, V18.S4
 	FMOVQ 160(R0), F16
-	VFMLA V13.S4, V14.S4, V16.S4
-	FMOVQ 160(R0), F14
-	VFMLA V13.S4, V16.S4, V14.S4
-	WORD $0x4e21a9ed // fcvtns v13.4s, v15.4s
-	FMOVQ 176(R0), F16
-	VADD V16.S4, V13.S4, V13.S4
-	VSHL $23, V13.S4, V13.S4
-	WORD $0x6e2dddcd // fmul v13.4s, v14.4s, v13.4s
-	WORD $0x4e2dd5b1 // fadd v17.4s, v13.4s, v13.4s
-	WORD $0x4e6c1e2d // bic v13.16b, v17.16b, v12.16b
-	WORD $0x6e27ddac // fmul v12.4s, v13.4s, v7.4s
-	FMOVD F12, (R12)
-	FMOVD (R3), F13
-	VFMLA V13.S4, V12.S4, V8.S4
+	VFMLA V14.S4, V18.S4, V16.S4
+	WORD $0x4e21aa2e // fcvtns v14.4s, v17.4s
+	FMOVQ 176(R0), F18
+	VADD V18.S4, V14.S4, V14.S4
+	VSHL $23, V14.S4, V14.S4
+	WORD $0x6e2ede0e // fmul v14.4s, v16.4s, v14.4s
+	WORD $0x4e2ed5d3 // fadd v19.4s, v14.4s, v14.4s
+	WORD $0x4e6f1e6e // bic v14.16b, v19.16b, v15.16b
+	WORD $0x6e29ddcf // fmul v15.4s, v14.4s, v9.4s
+	FMOVD F15, (R12)
+	FMOVD (R3), F14
+	VFMLA V14.S4, V15.S4, V10.S4
 	B end5
 more7:
-	FMOVD (R12), F12
+	FMOVD (R12), F14
 	ADD $8, R12, R17
-	VLD1 (R17), V12.S[2]
-	WORD $0x4ea6d58d // fsub v13.4s, v12.4s, v6.4s
-	WORD $0x6eade40c // fcmgt v12.4s, v0.4s, v13.4s
-	VMOV V2.B16, V14.B16
-	VFMLA V1.S4, V13.S4, V14.S4
-	WORD $0x4ea2d5cf // fsub v15.4s, v14.4s, v2.4s
-	VFMLS V3.S4, V15.S4, V13.S4
-	FMOVQ 112(R0), F14
-	VFMLA V13.S4, V4.S4, V14.S4
-	FMOVQ 128(R0), F16
-	VFMLA V13.S4, V14.S4, V16.S4
-	FMOVQ 144(R0), F14
-	VFMLA V13.S4, V16.S4, V14.S4
+	VLD1 (R17), V14.S[2]
+	WORD $0x6e20ddcf // fmul v15.4s, v14.4s, v0.4s
+	WORD $0x4ea8d5ee // fsub v14.4s, v15.4s, v8.4s
+	WORD $0x6eaee42f // fcmgt v15.4s, v1.4s, v14.4s
+	VMOV V3.B16, V16.B16
+	VFMLA V2.S4, V14.S4, V16.S4
+	WORD $0x4ea3d611 // fsub v17.4s, v16.4s, v3.4s
+	VFMLS V4.S4, V17.S4, V14.S4
+	FMOVQ 112(R0), F16
+	VFMLA V14.S4, V5.S4, V16.S4
+	FMOVQ 128(R0), F18
+	VFMLA V14.S4, V16.S4, V18.S4
+	FMOVQ 144(R0), F16
+	VFMLA V14.S4, V18.S4, V16.S4
+	FMOVQ 160(R0), F18
+	VFMLA V14.S4, V16.S4, V18.S4
 	FMOVQ 160(R0), F16
-	VFMLA V13.S4, V14.S4, V16.S4
-	FMOVQ 160(R0), F14
-	VFMLA V13.S4, V16.S4, V14.S4
-	WORD $0x4e21a9ed // fcvtns v13.4s, v15.4s
-	FMOVQ 176(R0), F16
-	VADD V16.S4, V13.S4, V13.S4
-	VSHL $23, V13.S4, V13.S4
-	WORD $0x6e2dddcd // fmul v13.4s, v14.4s, v13.4s
-	WORD $0x4e2dd5b1 // fadd v17.4s, v13.4s, v13.4s
-	WORD $0x4e6c1e2d // bic v13.16b, v17.16b, v12.16b
-	WORD $0x6e27ddac // fmul v12.4s, v13.4s, v7.4s
-	FMOVD F12, (R12)
+	VFMLA V14.S4, V18.S4, V16.S4
+	WORD $0x4e21aa2e // fcvtns v14.4s, v17.4s
+	FMOVQ 176(R0), F18
+	VADD V18.S4, V14.S4, V14.S4
+	VSHL $23, V14.S4, V14.S4
+	WORD $0x6e2ede0e // fmul v14.4s, v16.4s, v14.4s
+	WORD $0x4e2ed5d3 // fadd v19.4s, v14.4s, v14.4s
+	WORD $0x4e6f1e6e // bic v14.16b, v19.16b, v15.16b
+	WORD $0x6e29ddcf // fmul v15.4s, v14.4s, v9.4s
+	FMOVD F15, (R12)
 	ADD $8, R12, R17
-	VST1 V12.S[2], (R17)
-	FMOVD (R3), F13
+	VST1 V15.S[2], (R17)
+	FMOVD (R3), F14
 	ADD $8, R3, R17
-	VLD1 (R17), V13.S[2]
-	VFMLA V13.S4, V12.S4, V8.S4
+	VLD1 (R17), V14.S[2]
+	VFMLA V14.S4, V15.S4, V10.S4
 end5:
 	ADD R13<<2, R3
 	ADD R13<<2, R12
@@ -1045,17 +1155,435 @@ done4:
 	BLT loop8end
 	PCALIGN $32
 loop8:
-	FMOVQ (R13), F12
+	FMOVQ (R13), F14
+	WORD $0x6eaee4cf // fcmgt v15.4s, v6.4s, v14.4s
+	FMOVQ (R12), F14
+	VMOV V15.B16, V16.B16
+	VBSL V14.B16, V7.B16, V16.B16
+	WORD $0x6e20de0e // fmul v14.4s, v16.4s, v0.4s
+	WORD $0x4ea8d5d0 // fsub v16.4s, v14.4s, v8.4s
+	WORD $0x6eb0e42e // fcmgt v14.4s, v1.4s, v16.4s
+	VMOV V3.B16, V17.B16
+	VFMLA V2.S4, V16.S4, V17.S4
+	WORD $0x4ea3d632 // fsub v18.4s, v17.4s, v3.4s
+	VFMLS V4.S4, V18.S4, V16.S4
+	FMOVQ 112(R0), F17
+	VFMLA V16.S4, V5.S4, V17.S4
+	FMOVQ 128(R0), F19
+	VFMLA V16.S4, V17.S4, V19.S4
+	FMOVQ 144(R0), F17
+	VFMLA V16.S4, V19.S4, V17.S4
+	FMOVQ 160(R0), F19
+	VFMLA V16.S4, V17.S4, V19.S4
+	FMOVQ 160(R0), F17
+	VFMLA V16.S4, V19.S4, V17.S4
+	WORD $0x4e21aa50 // fcvtns v16.4s, v18.4s
+	FMOVQ 176(R0), F19
+	VADD V19.S4, V16.S4, V16.S4
+	VSHL $23, V16.S4, V16.S4
+	WORD $0x6e30de30 // fmul v16.4s, v17.4s, v16.4s
+	WORD $0x4e30d614 // fadd v20.4s, v16.4s, v16.4s
+	WORD $0x4e6e1e90 // bic v16.16b, v20.16b, v14.16b
+	WORD $0x6e29de0e // fmul v14.4s, v16.4s, v9.4s
+	FMOVQ F14, (R12)
+	FMOVQ (R3), F16
+	WORD $0x4e6f1e11 // bic v17.16b, v16.16b, v15.16b
+	VFMLA V17.S4, V14.S4, V10.S4
+	ADD $16, R3
+	ADD $16, R12
+	ADD $16, R13
+	SUBS $4, R14
+	BGE loop8
+loop8end:
+	ADD $4, R14
+	CMP $0, R14
+	BLE done9
+	CMP $1, R14
+	BNE more11
+	FMOVS (R13), F14
+	WORD $0x6eaee4cf // fcmgt v15.4s, v6.4s, v14.4s
+	FMOVS (R12), F14
+	VMOV V15.B16, V16.B16
+	VBSL V14.B16, V7.B16, V16.B16
+	WORD $0x6e20de0e // fmul v14.4s, v16.4s, v0.4s
+	WORD $0x4ea8d5d0 // fsub v16.4s, v14.4s, v8.4s
+	WORD $0x6eb0e428 // fcmgt v8.4s, v1.4s, v16.4s
+	VMOV V3.B16, V14.B16
+	VFMLA V2.S4, V16.S4, V14.S4
+	WORD $0x4ea3d5d1 // fsub v17.4s, v14.4s, v3.4s
+	VFMLS V4.S4, V17.S4, V16.S4
+	FMOVQ 112(R0), F14
+	VFMLA V16.S4, V5.S4, V14.S4
+	FMOVQ 128(R0), F18
+	VFMLA V16.S4, V14.S4, V18.S4
+	FMOVQ 144(R0), F14
+	VFMLA V16.S4, V18.S4, V14.S4
+	FMOVQ 160(R0), F18
+	VFMLA V16.S4, V14.S4, V18.S4
+	FMOVQ 160(R0), F14
+	VFMLA V16.S4, V18.S4, V14.S4
+	WORD $0x4e21aa30 // fcvtns v16.4s, v17.4s
+	FMOVQ 176(R0), F18
+	VADD V18.S4, V16.S4, V16.S4
+	VSHL $23, V16.S4, V16.S4
+	WORD $0x6e30ddd0 // fmul v16.4s, v14.4s, v16.4s
+	WORD $0x4e30d613 // fadd v19.4s, v16.4s, v16.4s
+	WORD $0x4e681e6e // bic v14.16b, v19.16b, v8.16b
+	WORD $0x6e29ddc8 // fmul v8.4s, v14.4s, v9.4s
+	FMOVS F8, (R12)
+	FMOVS (R3), F9
+	WORD $0x4e6f1d2e // bic v14.16b, v9.16b, v15.16b
+	VFMLA V14.S4, V8.S4, V10.S4
+	B end10
+more11:
+	CMP $2, R14
+	BNE more12
+	FMOVD (R13), F14
+	WORD $0x6eaee4cf // fcmgt v15.4s, v6.4s, v14.4s
+	FMOVD (R12), F14
+	VMOV V15.B16, V16.B16
+	VBSL V14.B16, V7.B16, V16.B16
+	WORD $0x6e20de0e // fmul v14.4s, v16.4s, v0.4s
+	WORD $0x4ea8d5d0 // fsub v16.4s, v14.4s, v8.4s
+	WORD $0x6eb0e428 // fcmgt v8.4s, v1.4s, v16.4s
+	VMOV V3.B16, V14.B16
+	VFMLA V2.S4, V16.S4, V14.S4
+	WORD $0x4ea3d5d1 // fsub v17.4s, v14.4s, v3.4s
+	VFMLS V4.S4, V17.S4, V16.S4
+	FMOVQ 112(R0), F14
+	VFMLA V16.S4, V5.S4, V14.S4
+	FMOVQ 128(R0), F18
+	VFMLA V16.S4, V14.S4, V18.S4
+	FMOVQ 144(R0), F14
+	VFMLA V16.S4, V18.S4, V14.S4
+	FMOVQ 160(R0), F18
+	VFMLA V16.S4, V14.S4, V18.S4
+	FMOVQ 160(R0), F14
+	VFMLA V16.S4, V18.S4, V14.S4
+	WORD $0x4e21aa30 // fcvtns v16.4s, v17.4s
+	FMOVQ 176(R0), F18
+	VADD V18.S4, V16.S4, V16.S4
+	VSHL $23, V16.S4, V16.S4
+	WORD $0x6e30ddd0 // fmul v16.4s, v14.4s, v16.4s
+	WORD $0x4e30d613 // fadd v19.4s, v16.4s, v16.4s
+	WORD $0x4e681e6e // bic v14.16b, v19.16b, v8.16b
+	WORD $0x6e29ddc8 // fmul v8.4s, v14.4s, v9.4s
+	FMOVD F8, (R12)
+	FMOVD (R3), F9
+	WORD $0x4e6f1d2e // bic v14.16b, v9.16b, v15.16b
+	VFMLA V14.S4, V8.S4, V10.S4
+	B end10
+more12:
+	FMOVD (R13), F14
+	ADD $8, R13, R17
+	VLD1 (R17), V14.S[2]
+	WORD $0x6eaee4cf // fcmgt v15.4s, v6.4s, v14.4s
+	FMOVD (R12), F14
+	ADD $8, R12, R17
+	VLD1 (R17), V14.S[2]
+	VMOV V15.B16, V16.B16
+	VBSL V14.B16, V7.B16, V16.B16
+	WORD $0x6e20de0e // fmul v14.4s, v16.4s, v0.4s
+	WORD $0x4ea8d5d0 // fsub v16.4s, v14.4s, v8.4s
+	WORD $0x6eb0e428 // fcmgt v8.4s, v1.4s, v16.4s
+	VMOV V3.B16, V14.B16
+	VFMLA V2.S4, V16.S4, V14.S4
+	WORD $0x4ea3d5d1 // fsub v17.4s, v14.4s, v3.4s
+	VFMLS V4.S4, V17.S4, V16.S4
+	FMOVQ 112(R0), F14
+	VFMLA V16.S4, V5.S4, V14.S4
+	FMOVQ 128(R0), F18
+	VFMLA V16.S4, V14.S4, V18.S4
+	FMOVQ 144(R0), F14
+	VFMLA V16.S4, V18.S4, V14.S4
+	FMOVQ 160(R0), F18
+	VFMLA V16.S4, V14.S4, V18.S4
+	FMOVQ 160(R0), F14
+	VFMLA V16.S4, V18.S4, V14.S4
+	WORD $0x4e21aa30 // fcvtns v16.4s, v17.4s
+	FMOVQ 176(R0), F18
+	VADD V18.S4, V16.S4, V16.S4
+	VSHL $23, V16.S4, V16.S4
+	WORD $0x6e30ddd0 // fmul v16.4s, v14.4s, v16.4s
+	WORD $0x4e30d613 // fadd v19.4s, v16.4s, v16.4s
+	WORD $0x4e681e6e // bic v14.16b, v19.16b, v8.16b
+	WORD $0x6e29ddc8 // fmul v8.4s, v14.4s, v9.4s
+	FMOVD F8, (R12)
+	ADD $8, R12, R17
+	VST1 V8.S[2], (R17)
+	FMOVD (R3), F9
+	ADD $8, R3, R17
+	VLD1 (R17), V9.S[2]
+	WORD $0x4e6f1d2e // bic v14.16b, v9.16b, v15.16b
+	VFMLA V14.S4, V8.S4, V10.S4
+end10:
+	ADD R14<<2, R3
+	ADD R14<<2, R12
+	ADD R14<<2, R13
+done9:
+	WORD $0x4e2bd548 // fadd v8.4s, v10.4s, v11.4s
+	WORD $0x4e2dd589 // fadd v9.4s, v12.4s, v13.4s
+	WORD $0x4e29d50e // fadd v14.4s, v8.4s, v9.4s
+	WORD $0x6e2ed5c8 // faddp v8.4s, v14.4s, v14.4s
+	WORD $0x6e28d508 // faddp v8.4s, v8.4s, v8.4s
+	FMOVS F8, (R10)
+	ADD $4, R10
+	ADD $8, R9
+	ADD R2, R8
+	ADD R2, R1
+	ADD R7, R6
+	SUBS $1, R11
+	BNE loop1
+loop1end:
+	RET
+
+// func weightGradNEON(s *float32, ld int, rows int, n int, tail int, edge *float32, back int, slope float32, dw *float32, delta *float32)
+TEXT ·weightGradNEON(SB), NOSPLIT, $0-80
+	MOVD s+0(FP), R1
+	MOVD ld+8(FP), R2
+	MOVD rows+16(FP), R3
+	MOVD n+24(FP), R4
+	MOVD tail+32(FP), R5
+	MOVD edge+40(FP), R6
+	MOVD back+48(FP), R7
+	FMOVS slope+56(FP), F0
+	VDUP V0.S[0], V0.S4
+	MOVD dw+64(FP), R8
+	MOVD delta+72(FP), R9
+	MOVD R3, R10
+	CMP $0, R10
+	BLE loop1end
+loop1:
+	FMOVS (R9), F1
+	VDUP V1.S[0], V1.S4
+	MOVD R8, R3
+	MOVD R1, R11
+	MOVD R4, R12
+	SUBS $16, R12
+	BLT loop2end
+	PCALIGN $32
+loop2:
+	FMOVQ (R11), F2
+	WORD $0x6e20dc43 // fmul v3.4s, v2.4s, v0.4s
+	FMOVQ (R3), F2
+	WORD $0x4ea1d444 // fsub v4.4s, v2.4s, v1.4s
+	WORD $0x6e24dc62 // fmul v2.4s, v3.4s, v4.4s
+	FMOVQ F2, (R3)
+	FMOVQ 16(R11), F2
+	WORD $0x6e20dc43 // fmul v3.4s, v2.4s, v0.4s
+	FMOVQ 16(R3), F2
+	WORD $0x4ea1d444 // fsub v4.4s, v2.4s, v1.4s
+	WORD $0x6e24dc62 // fmul v2.4s, v3.4s, v4.4s
+	FMOVQ F2, 16(R3)
+	FMOVQ 32(R11), F2
+	WORD $0x6e20dc43 // fmul v3.4s, v2.4s, v0.4s
+	FMOVQ 32(R3), F2
+	WORD $0x4ea1d444 // fsub v4.4s, v2.4s, v1.4s
+	WORD $0x6e24dc62 // fmul v2.4s, v3.4s, v4.4s
+	FMOVQ F2, 32(R3)
+	FMOVQ 48(R11), F2
+	WORD $0x6e20dc43 // fmul v3.4s, v2.4s, v0.4s
+	FMOVQ 48(R3), F2
+	WORD $0x4ea1d444 // fsub v4.4s, v2.4s, v1.4s
+	WORD $0x6e24dc62 // fmul v2.4s, v3.4s, v4.4s
+	FMOVQ F2, 48(R3)
+	ADD $64, R3
+	ADD $64, R11
+	SUBS $16, R12
+	BGE loop2
+loop2end:
+	ADD $16, R12
+	SUBS $4, R12
+	BLT loop3end
+	PCALIGN $32
+loop3:
+	FMOVQ (R11), F2
+	WORD $0x6e20dc43 // fmul v3.4s, v2.4s, v0.4s
+	FMOVQ (R3), F2
+	WORD $0x4ea1d444 // fsub v4.4s, v2.4s, v1.4s
+	WORD $0x6e24dc62 // fmul v2.4s, v3.4s, v4.4s
+	FMOVQ F2, (R3)
+	ADD $16, R3
+	ADD $16, R11
+	SUBS $4, R12
+	BGE loop3
+loop3end:
+	ADD $4, R12
+	CMP $0, R12
+	BLE done4
+	CMP $1, R12
+	BNE more6
+	FMOVS (R11), F2
+	WORD $0x6e20dc43 // fmul v3.4s, v2.4s, v0.4s
+	FMOVS (R3), F2
+	WORD $0x4ea1d444 // fsub v4.4s, v2.4s, v1.4s
+	WORD $0x6e24dc62 // fmul v2.4s, v3.4s, v4.4s
+	FMOVS F2, (R3)
+	B end5
+more6:
+	CMP $2, R12
+	BNE more7
+	FMOVD (R11), F2
+	WORD $0x6e20dc43 // fmul v3.4s, v2.4s, v0.4s
+	FMOVD (R3), F2
+	WORD $0x4ea1d444 // fsub v4.4s, v2.4s, v1.4s
+	WORD $0x6e24dc62 // fmul v2.4s, v3.4s, v4.4s
+	FMOVD F2, (R3)
+	B end5
+more7:
+	FMOVD (R11), F2
+	ADD $8, R11, R17
+	VLD1 (R17), V2.S[2]
+	WORD $0x6e20dc43 // fmul v3.4s, v2.4s, v0.4s
+	FMOVD (R3), F2
+	ADD $8, R3, R17
+	VLD1 (R17), V2.S[2]
+	WORD $0x4ea1d444 // fsub v4.4s, v2.4s, v1.4s
+	WORD $0x6e24dc62 // fmul v2.4s, v3.4s, v4.4s
+	FMOVD F2, (R3)
+	ADD $8, R3, R17
+	VST1 V2.S[2], (R17)
+end5:
+	ADD R12<<2, R3
+	ADD R12<<2, R11
+done4:
+	MOVD R6, R12
+	MOVD R5, R13
+	SUBS $4, R13
+	BLT loop8end
+	PCALIGN $32
+loop8:
+	FMOVQ (R12), F2
+	VEOR V3.B16, V3.B16, V3.B16
+	WORD $0x6ea2e464 // fcmgt v4.4s, v3.4s, v2.4s
+	FMOVQ (R11), F2
+	WORD $0x6e20dc43 // fmul v3.4s, v2.4s, v0.4s
+	FMOVQ (R3), F2
+	WORD $0x4ea1d445 // fsub v5.4s, v2.4s, v1.4s
+	WORD $0x6e25dc62 // fmul v2.4s, v3.4s, v5.4s
+	WORD $0x4e641c43 // bic v3.16b, v2.16b, v4.16b
+	FMOVQ F3, (R3)
+	ADD $16, R3
+	ADD $16, R11
+	ADD $16, R12
+	SUBS $4, R13
+	BGE loop8
+loop8end:
+	ADD $4, R13
+	CMP $0, R13
+	BLE done9
+	CMP $1, R13
+	BNE more11
+	FMOVS (R12), F2
+	VEOR V3.B16, V3.B16, V3.B16
+	WORD $0x6ea2e464 // fcmgt v4.4s, v3.4s, v2.4s
+	FMOVS (R11), F2
+	WORD $0x6e20dc43 // fmul v3.4s, v2.4s, v0.4s
+	FMOVS (R3), F2
+	WORD $0x4ea1d445 // fsub v5.4s, v2.4s, v1.4s
+	WORD $0x6e25dc61 // fmul v1.4s, v3.4s, v5.4s
+	WORD $0x4e641c22 // bic v2.16b, v1.16b, v4.16b
+	FMOVS F2, (R3)
+	B end10
+more11:
+	CMP $2, R13
+	BNE more12
+	FMOVD (R12), F2
+	VEOR V3.B16, V3.B16, V3.B16
+	WORD $0x6ea2e464 // fcmgt v4.4s, v3.4s, v2.4s
+	FMOVD (R11), F2
+	WORD $0x6e20dc43 // fmul v3.4s, v2.4s, v0.4s
+	FMOVD (R3), F2
+	WORD $0x4ea1d445 // fsub v5.4s, v2.4s, v1.4s
+	WORD $0x6e25dc61 // fmul v1.4s, v3.4s, v5.4s
+	WORD $0x4e641c22 // bic v2.16b, v1.16b, v4.16b
+	FMOVD F2, (R3)
+	B end10
+more12:
+	FMOVD (R12), F2
+	ADD $8, R12, R17
+	VLD1 (R17), V2.S[2]
+	VEOR V3.B16, V3.B16, V3.B16
+	WORD $0x6ea2e464 // fcmgt v4.4s, v3.4s, v2.4s
+	FMOVD (R11), F2
+	ADD $8, R11, R17
+	VLD1 (R17), V2.S[2]
+	WORD $0x6e20dc43 // fmul v3.4s, v2.4s, v0.4s
+	FMOVD (R3), F2
+	ADD $8, R3, R17
+	VLD1 (R17), V2.S[2]
+	WORD $0x4ea1d445 // fsub v5.4s, v2.4s, v1.4s
+	WORD $0x6e25dc61 // fmul v1.4s, v3.4s, v5.4s
+	WORD $0x4e641c22 // bic v2.16b, v1.16b, v4.16b
+	FMOVD F2, (R3)
+	ADD $8, R3, R17
+	VST1 V2.S[2], (R17)
+end10:
+	ADD R13<<2, R3
+	ADD R13<<2, R11
+	ADD R13<<2, R12
+done9:
+	ADD R2, R8
+	ADD $4, R9
+	ADD R2, R1
+	ADD R7, R6
+	SUBS $1, R10
+	BNE loop1
+loop1end:
+	RET
+
+// func scoreGradNEON(s *float32, ld int, rows int, n int, tail int, edge *float32, back int, scale float32, slope float32, dw *float32, stats *float32, delta *float32)
+TEXT ·scoreGradNEON(SB), NOSPLIT, $0-88
+	MOVD $constants<>(SB), R0
+	MOVD s+0(FP), R1
+	MOVD ld+8(FP), R2
+	MOVD rows+16(FP), R3
+	MOVD n+24(FP), R4
+	MOVD tail+32(FP), R5
+	MOVD edge+40(FP), R6
+	MOVD back+48(FP), R7
+	FMOVS scale+56(FP), F0
+	VDUP V0.S[0], V0.S4
+	FMOVS slope+60(FP), F1
+	VDUP V1.S[0], V1.S4
+	MOVD dw+64(FP), R8
+	MOVD stats+72(FP), R9
+	MOVD delta+80(FP), R10
+	FMOVQ 32(R0), F2
+	FMOVQ 48(R0), F3
+	FMOVQ 64(R0), F4
+	FMOVQ 80(R0), F5
+	FMOVQ 96(R0), F6
+	VEOR V7.B16, V7.B16, V7.B16
+	FMOVQ (R0), F8
+	MOVD R3, R11
+	CMP $0, R11
+	BLE loop1end
+loop1:
+	FMOVS (R9), F9
+	VDUP V9.S[0], V9.S4
+	FMOVS 4(R9), F10
+	VDUP V10.S[0], V10.S4
+	FMOVS (R10), F11
+	VDUP V11.S[0], V11.S4
+	WORD $0x6e21dd4c // fmul v12.4s, v10.4s, v1.4s
+	MOVD R8, R3
+	MOVD R1, R12
+	MOVD R4, R13
+	SUBS $16, R13
+	BLT loop2end
+	PCALIGN $32
+loop2:
 	FMOVQ (R12), F13
-	WORD $0x4eacf5ae // fmin v14.4s, v13.4s, v12.4s
-	WORD $0x4ea6d5cd // fsub v13.4s, v14.4s, v6.4s
-	WORD $0x6eade40e // fcmgt v14.4s, v0.4s, v13.4s
-	VMOV V2.B16, V15.B16
-	VFMLA V1.S4, V13.S4, V15.S4
-	WORD $0x4ea2d5f0 // fsub v16.4s, v15.4s, v2.4s
-	VFMLS V3.S4, V16.S4, V13.S4
+	WORD $0x6e20ddae // fmul v14.4s, v13.4s, v0.4s
+	WORD $0x4ea9d5cd // fsub v13.4s, v14.4s, v9.4s
+	WORD $0x6eade44e // fcmgt v14.4s, v2.4s, v13.4s
+	VMOV V4.B16, V15.B16
+	VFMLA V3.S4, V13.S4, V15.S4
+	WORD $0x4ea4d5f0 // fsub v16.4s, v15.4s, v4.4s
+	VFMLS V5.S4, V16.S4, V13.S4
 	FMOVQ 112(R0), F15
-	VFMLA V13.S4, V4.S4, V15.S4
+	VFMLA V13.S4, V6.S4, V15.S4
 	FMOVQ 128(R0), F17
 	VFMLA V13.S4, V15.S4, V17.S4
 	FMOVQ 144(R0), F15
@@ -1071,491 +1599,109 @@ loop8:
 	WORD $0x6e2ddded // fmul v13.4s, v15.4s, v13.4s
 	WORD $0x4e2dd5b2 // fadd v18.4s, v13.4s, v13.4s
 	WORD $0x4e6e1e4d // bic v13.16b, v18.16b, v14.16b
-	WORD $0x6e27ddae // fmul v14.4s, v13.4s, v7.4s
+	WORD $0x6e2addae // fmul v14.4s, v13.4s, v10.4s
 	FMOVQ F14, (R12)
+	WORD $0x6e2cddae // fmul v14.4s, v13.4s, v12.4s
 	FMOVQ (R3), F13
-	WORD $0x6eace4af // fcmgt v15.4s, v5.4s, v12.4s
-	WORD $0x4e6f1dac // bic v12.16b, v13.16b, v15.16b
-	VFMLA V12.S4, V14.S4, V8.S4
-	ADD $16, R3
-	ADD $16, R12
-	ADD $16, R13
-	SUBS $4, R14
-	BGE loop8
-loop8end:
-	ADD $4, R14
-	CMP $0, R14
-	BLE done9
-	CMP $1, R14
-	BNE more11
-	FMOVS (R13), F12
-	FMOVS (R12), F13
-	WORD $0x4eacf5ae // fmin v14.4s, v13.4s, v12.4s
-	WORD $0x4ea6d5cd // fsub v13.4s, v14.4s, v6.4s
-	WORD $0x6eade406 // fcmgt v6.4s, v0.4s, v13.4s
-	VMOV V2.B16, V14.B16
-	VFMLA V1.S4, V13.S4, V14.S4
-	WORD $0x4ea2d5cf // fsub v15.4s, v14.4s, v2.4s
-	VFMLS V3.S4, V15.S4, V13.S4
-	FMOVQ 112(R0), F14
-	VFMLA V13.S4, V4.S4, V14.S4
-	FMOVQ 128(R0), F16
-	VFMLA V13.S4, V14.S4, V16.S4
-	FMOVQ 144(R0), F14
-	VFMLA V13.S4, V16.S4, V14.S4
-	FMOVQ 160(R0), F16
-	VFMLA V13.S4, V14.S4, V16.S4
-	FMOVQ 160(R0), F14
-	VFMLA V13.S4, V16.S4, V14.S4
-	WORD $0x4e21a9ed // fcvtns v13.4s, v15.4s
-	FMOVQ 176(R0), F16
-	VADD V16.S4, V13.S4, V13.S4
+	WORD $0x4eabd5af // fsub v15.4s, v13.4s, v11.4s
+	WORD $0x6e2fddcd // fmul v13.4s, v14.4s, v15.4s
+	FMOVQ F13, (R3)
+	FMOVQ 16(R12), F13
+	WORD $0x6e20ddae // fmul v14.4s, v13.4s, v0.4s
+	WORD $0x4ea9d5cd // fsub v13.4s, v14.4s, v9.4s
+	WORD $0x6eade44e // fcmgt v14.4s, v2.4s, v13.4s
+	VMOV V4.B16, V15.B16
+	VFMLA V3.S4, V13.S4, V15.S4
+	WORD $0x4ea4d5f0 // fsub v16.4s, v15.4s, v4.4s
+	VFMLS V5.S4, V16.S4, V13.S4
+	FMOVQ 112(R0), F15
+	VFMLA V13.S4, V6.S4, V15.S4
+	FMOVQ 128(R0), F17
+	VFMLA V13.S4, V15.S4, V17.S4
+	FMOVQ 144(R0), F15
+	VFMLA V13.S4, V17.S4, V15.S4
+	FMOVQ 160(R0), F17
+	VFMLA V13.S4, V15.S4, V17.S4
+	FMOVQ 160(R0), F15
+	VFMLA V13.S4, V17.S4, V15.S4
+	WORD $0x4e21aa0d // fcvtns v13.4s, v16.4s
+	FMOVQ 176(R0), F17
+	VADD V17.S4, V13.S4, V13.S4
 	VSHL $23, V13.S4, V13.S4
-	WORD $0x6e2dddcd // fmul v13.4s, v14.4s, v13.4s
-	WORD $0x4e2dd5b1 // fadd v17.4s, v13.4s, v13.4s
-	WORD $0x4e661e2d // bic v13.16b, v17.16b, v6.16b
-	WORD $0x6e27dda6 // fmul v6.4s, v13.4s, v7.4s
-	FMOVS F6, (R12)
-	FMOVS (R3), F7
-	WORD $0x6eace4ad // fcmgt v13.4s, v5.4s, v12.4s
-	WORD $0x4e6d1cec // bic v12.16b, v7.16b, v13.16b
-	VFMLA V12.S4, V6.S4, V8.S4
-	B end10
-more11:
-	CMP $2, R14
-	BNE more12
-	FMOVD (R13), F12
-	FMOVD (R12), F13
-	WORD $0x4eacf5ae // fmin v14.4s, v13.4s, v12.4s
-	WORD $0x4ea6d5cd // fsub v13.4s, v14.4s, v6.4s
-	WORD $0x6eade406 // fcmgt v6.4s, v0.4s, v13.4s
-	VMOV V2.B16, V14.B16
-	VFMLA V1.S4, V13.S4, V14.S4
-	WORD $0x4ea2d5cf // fsub v15.4s, v14.4s, v2.4s
-	VFMLS V3.S4, V15.S4, V13.S4
-	FMOVQ 112(R0), F14
-	VFMLA V13.S4, V4.S4, V14.S4
-	FMOVQ 128(R0), F16
-	VFMLA V13.S4, V14.S4, V16.S4
-	FMOVQ 144(R0), F14
-	VFMLA V13.S4, V16.S4, V14.S4
-	FMOVQ 160(R0), F16
-	VFMLA V13.S4, V14.S4, V16.S4
-	FMOVQ 160(R0), F14
-	VFMLA V13.S4, V16.S4, V14.S4
-	WORD $0x4e21a9ed // fcvtns v13.4s, v15.4s
-	FMOVQ 176(R0), F16
-	VADD V16.S4, V13.S4, V13.S4
+	WORD $0x6e2ddded // fmul v13.4s, v15.4s, v13.4s
+	WORD $0x4e2dd5b2 // fadd v18.4s, v13.4s, v13.4s
+	WORD $0x4e6e1e4d // bic v13.16b, v18.16b, v14.16b
+	WORD $0x6e2addae // fmul v14.4s, v13.4s, v10.4s
+	FMOVQ F14, 16(R12)
+	WORD $0x6e2cddae // fmul v14.4s, v13.4s, v12.4s
+	FMOVQ 16(R3), F13
+	WORD $0x4eabd5af // fsub v15.4s, v13.4s, v11.4s
+	WORD $0x6e2fddcd // fmul v13.4s, v14.4s, v15.4s
+	FMOVQ F13, 16(R3)
+	FMOVQ 32(R12), F13
+	WORD $0x6e20ddae // fmul v14.4s, v13.4s, v0.4s
+	WORD $0x4ea9d5cd // fsub v13.4s, v14.4s, v9.4s
+	WORD $0x6eade44e // fcmgt v14.4s, v2.4s, v13.4s
+	VMOV V4.B16, V15.B16
+	VFMLA V3.S4, V13.S4, V15.S4
+	WORD $0x4ea4d5f0 // fsub v16.4s, v15.4s, v4.4s
+	VFMLS V5.S4, V16.S4, V13.S4
+	FMOVQ 112(R0), F15
+	VFMLA V13.S4, V6.S4, V15.S4
+	FMOVQ 128(R0), F17
+	VFMLA V13.S4, V15.S4, V17.S4
+	FMOVQ 144(R0), F15
+	VFMLA V13.S4, V17.S4, V15.S4
+	FMOVQ 160(R0), F17
+	VFMLA V13.S4, V15.S4, V17.S4
+	FMOVQ 160(R0), F15
+	VFMLA V13.S4, V17.S4, V15.S4
+	WORD $0x4e21aa0d // fcvtns v13.4s, v16.4s
+	FMOVQ 176(R0), F17
+	VADD V17.S4, V13.S4, V13.S4
 	VSHL $23, V13.S4, V13.S4
-	WORD $0x6e2dddcd // fmul v13.4s, v14.4s, v13.4s
-	WORD $0x4e2dd5b1 // fadd v17.4s, v13.4s, v13.4s
-	WORD $0x4e661e2d // bic v13.16b, v17.16b, v6.16b
-	WORD $0x6e27dda6 // fmul v6.4s, v13.4s, v7.4s
-	FMOVD F6, (R12)
-	FMOVD (R3), F7
-	WORD $0x6eace4ad // fcmgt v13.4s, v5.4s, v12.4s
-	WORD $0x4e6d1cec // bic v12.16b, v7.16b, v13.16b
-	VFMLA V12.S4, V6.S4, V8.S4
-	B end10
-more12:
-	FMOVD (R13), F12
-	ADD $8, R13, R17
-	VLD1 (R17), V12.S[2]
-	FMOVD (R12), F13
-	ADD $8, R12, R17
-	VLD1 (R17), V13.S[2]
-	WORD $0x4eacf5ae // fmin v14.4s, v13.4s, v12.4s
-	WORD $0x4ea6d5cd // fsub v13.4s, v14.4s, v6.4s
-	WORD $0x6eade406 // fcmgt v6.4s, v0.4s, v13.4s
-	VMOV V2.B16, V14.B16
-	VFMLA V1.S4, V13.S4, V14.S4
-	WORD $0x4ea2d5cf // fsub v15.4s, v14.4s, v2.4s
-	VFMLS V3.S4, V15.S4, V13.S4
-	FMOVQ 112(R0), F14
-	VFMLA V13.S4, V4.S4, V14.S4
-	FMOVQ 128(R0), F16
-	VFMLA V13.S4, V14.S4, V16.S4
-	FMOVQ 144(R0), F14
-	VFMLA V13.S4, V16.S4, V14.S4
-	FMOVQ 160(R0), F16
-	VFMLA V13.S4, V14.S4, V16.S4
-	FMOVQ 160(R0), F14
-	VFMLA V13.S4, V16.S4, V14.S4
-	WORD $0x4e21a9ed // fcvtns v13.4s, v15.4s
-	FMOVQ 176(R0), F16
-	VADD V16.S4, V13.S4, V13.S4
+	WORD $0x6e2ddded // fmul v13.4s, v15.4s, v13.4s
+	WORD $0x4e2dd5b2 // fadd v18.4s, v13.4s, v13.4s
+	WORD $0x4e6e1e4d // bic v13.16b, v18.16b, v14.16b
+	WORD $0x6e2addae // fmul v14.4s, v13.4s, v10.4s
+	FMOVQ F14, 32(R12)
+	WORD $0x6e2cddae // fmul v14.4s, v13.4s, v12.4s
+	FMOVQ 32(R3), F13
+	WORD $0x4eabd5af // fsub v15.4s, v13.4s, v11.4s
+	WORD $0x6e2fddcd // fmul v13.4s, v14.4s, v15.4s
+	FMOVQ F13, 32(R3)
+	FMOVQ 48(R12), F13
+	WORD $0x6e20ddae // fmul v14.4s, v13.4s, v0.4s
+	WORD $0x4ea9d5cd // fsub v13.4s, v14.4s, v9.4s
+	WORD $0x6eade44e // fcmgt v14.4s, v2.4s, v13.4s
+	VMOV V4.B16, V15.B16
+	VFMLA V3.S4, V13.S4, V15.S4
+	WORD $0x4ea4d5f0 // fsub v16.4s, v15.4s, v4.4s
+	VFMLS V5.S4, V16.S4, V13.S4
+	FMOVQ 112(R0), F15
+	VFMLA V13.S4, V6.S4, V15.S4
+	FMOVQ 128(R0), F17
+	VFMLA V13.S4, V15.S4, V17.S4
+	FMOVQ 144(R0), F15
+	VFMLA V13.S4, V17.S4, V15.S4
+	FMOVQ 160(R0), F17
+	VFMLA V13.S4, V15.S4, V17.S4
+	FMOVQ 160(R0), F15
+	VFMLA V13.S4, V17.S4, V15.S4
+	WORD $0x4e21aa0d // fcvtns v13.4s, v16.4s
+	FMOVQ 176(R0), F17
+	VADD V17.S4, V13.S4, V13.S4
 	VSHL $23, V13.S4, V13.S4
-	WORD $0x6e2dddcd // fmul v13.4s, v14.4s, v13.4s
-	WORD $0x4e2dd5b1 // fadd v17.4s, v13.4s, v13.4s
-	WORD $0x4e661e2d // bic v13.16b, v17.16b, v6.16b
-	WORD $0x6e27dda6 // fmul v6.4s, v13.4s, v7.4s
-	FMOVD F6, (R12)
-	ADD $8, R12, R17
-	VST1 V6.S[2], (R17)
-	FMOVD (R3), F7
-	ADD $8, R3, R17
-	VLD1 (R17), V7.S[2]
-	WORD $0x6eace4ad // fcmgt v13.4s, v5.4s, v12.4s
-	WORD $0x4e6d1cec // bic v12.16b, v7.16b, v13.16b
-	VFMLA V12.S4, V6.S4, V8.S4
-end10:
-	ADD R14<<2, R3
-	ADD R14<<2, R12
-	ADD R14<<2, R13
-done9:
-	WORD $0x4e29d506 // fadd v6.4s, v8.4s, v9.4s
-	WORD $0x4e2bd547 // fadd v7.4s, v10.4s, v11.4s
-	WORD $0x4e27d4cc // fadd v12.4s, v6.4s, v7.4s
-	WORD $0x6e2cd586 // faddp v6.4s, v12.4s, v12.4s
-	WORD $0x6e26d4c6 // faddp v6.4s, v6.4s, v6.4s
-	FMOVS F6, (R10)
-	ADD $4, R10
-	ADD $8, R9
-	ADD R2, R8
-	ADD R2, R1
-	ADD R7, R6
-	SUBS $1, R11
-	BNE loop1
-loop1end:
-	RET
-
-// func weightGradNEON(s *float32, ld int, rows int, n int, tail int, edge *float32, back int, dw *float32, delta *float32)
-TEXT ·weightGradNEON(SB), NOSPLIT, $0-72
-	MOVD s+0(FP), R1
-	MOVD ld+8(FP), R2
-	MOVD rows+16(FP), R3
-	MOVD n+24(FP), R4
-	MOVD tail+32(FP), R5
-	MOVD edge+40(FP), R6
-	MOVD back+48(FP), R7
-	MOVD dw+56(FP), R8
-	MOVD delta+64(FP), R9
-	MOVD R3, R10
-	CMP $0, R10
-	BLE loop1end
-loop1:
-	FMOVS (R9), F0
-	VDUP V0.S[0], V0.S4
-	MOVD R8, R3
-	MOVD R1, R11
-	MOVD R4, R12
-	SUBS $16, R12
-	BLT loop2end
-	PCALIGN $32
-loop2:
-	FMOVQ (R11), F1
-	FMOVQ (R3), F2
-	WORD $0x4ea0d443 // fsub v3.4s, v2.4s, v0.4s
-	WORD $0x6e23dc22 // fmul v2.4s, v1.4s, v3.4s
-	FMOVQ F2, (R3)
-	FMOVQ 16(R11), F1
-	FMOVQ 16(R3), F2
-	WORD $0x4ea0d443 // fsub v3.4s, v2.4s, v0.4s
-	WORD $0x6e23dc22 // fmul v2.4s, v1.4s, v3.4s
-	FMOVQ F2, 16(R3)
-	FMOVQ 32(R11), F1
-	FMOVQ 32(R3), F2
-	WORD $0x4ea0d443 // fsub v3.4s, v2.4s, v0.4s
-	WORD $0x6e23dc22 // fmul v2.4s, v1.4s, v3.4s
-	FMOVQ F2, 32(R3)
-	FMOVQ 48(R11), F1
-	FMOVQ 48(R3), F2
-	WORD $0x4ea0d443 // fsub v3.4s, v2.4s, v0.4s
-	WORD $0x6e23dc22 // fmul v2.4s, v1.4s, v3.4s
-	FMOVQ F2, 48(R3)
-	ADD $64, R3
-	ADD $64, R11
-	SUBS $16, R12
-	BGE loop2
-loop2end:
-	ADD $16, R12
-	SUBS $4, R12
-	BLT loop3end
-	PCALIGN $32
-loop3:
-	FMOVQ (R11), F1
-	FMOVQ (R3), F2
-	WORD $0x4ea0d443 // fsub v3.4s, v2.4s, v0.4s
-	WORD $0x6e23dc22 // fmul v2.4s, v1.4s, v3.4s
-	FMOVQ F2, (R3)
-	ADD $16, R3
-	ADD $16, R11
-	SUBS $4, R12
-	BGE loop3
-loop3end:
-	ADD $4, R12
-	CMP $0, R12
-	BLE done4
-	CMP $1, R12
-	BNE more6
-	FMOVS (R11), F1
-	FMOVS (R3), F2
-	WORD $0x4ea0d443 // fsub v3.4s, v2.4s, v0.4s
-	WORD $0x6e23dc22 // fmul v2.4s, v1.4s, v3.4s
-	FMOVS F2, (R3)
-	B end5
-more6:
-	CMP $2, R12
-	BNE more7
-	FMOVD (R11), F1
-	FMOVD (R3), F2
-	WORD $0x4ea0d443 // fsub v3.4s, v2.4s, v0.4s
-	WORD $0x6e23dc22 // fmul v2.4s, v1.4s, v3.4s
-	FMOVD F2, (R3)
-	B end5
-more7:
-	FMOVD (R11), F1
-	ADD $8, R11, R17
-	VLD1 (R17), V1.S[2]
-	FMOVD (R3), F2
-	ADD $8, R3, R17
-	VLD1 (R17), V2.S[2]
-	WORD $0x4ea0d443 // fsub v3.4s, v2.4s, v0.4s
-	WORD $0x6e23dc22 // fmul v2.4s, v1.4s, v3.4s
-	FMOVD F2, (R3)
-	ADD $8, R3, R17
-	VST1 V2.S[2], (R17)
-end5:
-	ADD R12<<2, R3
-	ADD R12<<2, R11
-done4:
-	MOVD R6, R12
-	MOVD R5, R13
-	SUBS $4, R13
-	BLT loop8end
-	PCALIGN $32
-loop8:
-	FMOVQ (R12), F1
-	FMOVQ (R11), F2
-	FMOVQ (R3), F3
-	WORD $0x4ea0d464 // fsub v4.4s, v3.4s, v0.4s
-	WORD $0x6e24dc43 // fmul v3.4s, v2.4s, v4.4s
-	VEOR V2.B16, V2.B16, V2.B16
-	WORD $0x6ea1e444 // fcmgt v4.4s, v2.4s, v1.4s
-	WORD $0x4e641c61 // bic v1.16b, v3.16b, v4.16b
-	FMOVQ F1, (R3)
-	ADD $16, R3
-	ADD $16, R11
-	ADD $16, R12
-	SUBS $4, R13
-	BGE loop8
-loop8end:
-	ADD $4, R13
-	CMP $0, R13
-	BLE done9
-	CMP $1, R13
-	BNE more11
-	FMOVS (R12), F1
-	FMOVS (R11), F2
-	FMOVS (R3), F3
-	WORD $0x4ea0d464 // fsub v4.4s, v3.4s, v0.4s
-	WORD $0x6e24dc40 // fmul v0.4s, v2.4s, v4.4s
-	VEOR V2.B16, V2.B16, V2.B16
-	WORD $0x6ea1e443 // fcmgt v3.4s, v2.4s, v1.4s
-	WORD $0x4e631c01 // bic v1.16b, v0.16b, v3.16b
-	FMOVS F1, (R3)
-	B end10
-more11:
-	CMP $2, R13
-	BNE more12
-	FMOVD (R12), F1
-	FMOVD (R11), F2
-	FMOVD (R3), F3
-	WORD $0x4ea0d464 // fsub v4.4s, v3.4s, v0.4s
-	WORD $0x6e24dc40 // fmul v0.4s, v2.4s, v4.4s
-	VEOR V2.B16, V2.B16, V2.B16
-	WORD $0x6ea1e443 // fcmgt v3.4s, v2.4s, v1.4s
-	WORD $0x4e631c01 // bic v1.16b, v0.16b, v3.16b
-	FMOVD F1, (R3)
-	B end10
-more12:
-	FMOVD (R12), F1
-	ADD $8, R12, R17
-	VLD1 (R17), V1.S[2]
-	FMOVD (R11), F2
-	ADD $8, R11, R17
-	VLD1 (R17), V2.S[2]
-	FMOVD (R3), F3
-	ADD $8, R3, R17
-	VLD1 (R17), V3.S[2]
-	WORD $0x4ea0d464 // fsub v4.4s, v3.4s, v0.4s
-	WORD $0x6e24dc40 // fmul v0.4s, v2.4s, v4.4s
-	VEOR V2.B16, V2.B16, V2.B16
-	WORD $0x6ea1e443 // fcmgt v3.4s, v2.4s, v1.4s
-	WORD $0x4e631c01 // bic v1.16b, v0.16b, v3.16b
-	FMOVD F1, (R3)
-	ADD $8, R3, R17
-	VST1 V1.S[2], (R17)
-end10:
-	ADD R13<<2, R3
-	ADD R13<<2, R11
-	ADD R13<<2, R12
-done9:
-	ADD R2, R8
-	ADD $4, R9
-	ADD R2, R1
-	ADD R7, R6
-	SUBS $1, R10
-	BNE loop1
-loop1end:
-	RET
-
-// func scoreGradNEON(s *float32, ld int, rows int, n int, tail int, edge *float32, back int, dw *float32, stats *float32, delta *float32)
-TEXT ·scoreGradNEON(SB), NOSPLIT, $0-80
-	MOVD $constants<>(SB), R0
-	MOVD s+0(FP), R1
-	MOVD ld+8(FP), R2
-	MOVD rows+16(FP), R3
-	MOVD n+24(FP), R4
-	MOVD tail+32(FP), R5
-	MOVD edge+40(FP), R6
-	MOVD back+48(FP), R7
-	MOVD dw+56(FP), R8
-	MOVD stats+64(FP), R9
-	MOVD delta+72(FP), R10
-	FMOVQ 32(R0), F0
-	FMOVQ 48(R0), F1
-	FMOVQ 64(R0), F2
-	FMOVQ 80(R0), F3
-	FMOVQ 96(R0), F4
-	VEOR V5.B16, V5.B16, V5.B16
-	MOVD R3, R11
-	CMP $0, R11
-	BLE loop1end
-loop1:
-	FMOVS (R9), F6
-	VDUP V6.S[0], V6.S4
-	FMOVS 4(R9), F7
-	VDUP V7.S[0], V7.S4
-	FMOVS (R10), F8
-	VDUP V8.S[0], V8.S4
-	MOVD R8, R3
-	MOVD R1, R12
-	MOVD R4, R13
-	SUBS $16, R13
-	BLT loop2end
-	PCALIGN $32
-loop2:
-	FMOVQ (R12), F9
-	WORD $0x4ea6d52a // fsub v10.4s, v9.4s, v6.4s
-	WORD $0x6eaae409 // fcmgt v9.4s, v0.4s, v10.4s
-	VMOV V2.B16, V11.B16
-	VFMLA V1.S4, V10.S4, V11.S4
-	WORD $0x4ea2d56c // fsub v12.4s, v11.4s, v2.4s
-	VFMLS V3.S4, V12.S4, V10.S4
-	FMOVQ 112(R0), F11
-	VFMLA V10.S4, V4.S4, V11.S4
-	FMOVQ 128(R0), F13
-	VFMLA V10.S4, V11.S4, V13.S4
-	FMOVQ 144(R0), F11
-	VFMLA V10.S4, V13.S4, V11.S4
-	FMOVQ 160(R0), F13
-	VFMLA V10.S4, V11.S4, V13.S4
-	FMOVQ 160(R0), F11
-	VFMLA V10.S4, V13.S4, V11.S4
-	WORD $0x4e21a98a // fcvtns v10.4s, v12.4s
-	FMOVQ 176(R0), F13
-	VADD V13.S4, V10.S4, V10.S4
-	VSHL $23, V10.S4, V10.S4
-	WORD $0x6e2add6a // fmul v10.4s, v11.4s, v10.4s
-	WORD $0x4e2ad54e // fadd v14.4s, v10.4s, v10.4s
-	WORD $0x4e691dca // bic v10.16b, v14.16b, v9.16b
-	WORD $0x6e27dd49 // fmul v9.4s, v10.4s, v7.4s
-	FMOVQ F9, (R12)
-	FMOVQ (R3), F10
-	WORD $0x4ea8d54b // fsub v11.4s, v10.4s, v8.4s
-	WORD $0x6e2bdd2a // fmul v10.4s, v9.4s, v11.4s
-	FMOVQ F10, (R3)
-	FMOVQ 16(R12), F9
-	WORD $0x4ea6d52a // fsub v10.4s, v9.4s, v6.4s
-	WORD $0x6eaae409 // fcmgt v9.4s, v0.4s, v10.4s
-	VMOV V2.B16, V11.B16
-	VFMLA V1.S4, V10.S4, V11.S4
-	WORD $0x4ea2d56c // fsub v12.4s, v11.4s, v2.4s
-	VFMLS V3.S4, V12.S4, V10.S4
-	FMOVQ 112(R0), F11
-	VFMLA V10.S4, V4.S4, V11.S4
-	FMOVQ 128(R0), F13
-	VFMLA V10.S4, V11.S4, V13.S4
-	FMOVQ 144(R0), F11
-	VFMLA V10.S4, V13.S4, V11.S4
-	FMOVQ 160(R0), F13
-	VFMLA V10.S4, V11.S4, V13.S4
-	FMOVQ 160(R0), F11
-	VFMLA V10.S4, V13.S4, V11.S4
-	WORD $0x4e21a98a // fcvtns v10.4s, v12.4s
-	FMOVQ 176(R0), F13
-	VADD V13.S4, V10.S4, V10.S4
-	VSHL $23, V10.S4, V10.S4
-	WORD $0x6e2add6a // fmul v10.4s, v11.4s, v10.4s
-	WORD $0x4e2ad54e // fadd v14.4s, v10.4s, v10.4s
-	WORD $0x4e691dca // bic v10.16b, v14.16b, v9.16b
-	WORD $0x6e27dd49 // fmul v9.4s, v10.4s, v7.4s
-	FMOVQ F9, 16(R12)
-	FMOVQ 16(R3), F10
-	WORD $0x4ea8d54b // fsub v11.4s, v10.4s, v8.4s
-	WORD $0x6e2bdd2a // fmul v10.4s, v9.4s, v11.4s
-	FMOVQ F10, 16(R3)
-	FMOVQ 32(R12), F9
-	WORD $0x4ea6d52a // fsub v10.4s, v9.4s, v6.4s
-	WORD $0x6eaae409 // fcmgt v9.4s, v0.4s, v10.4s
-	VMOV V2.B16, V11.B16
-	VFMLA V1.S4, V10.S4, V11.S4
-	WORD $0x4ea2d56c // fsub v12.4s, v11.4s, v2.4s
-	VFMLS V3.S4, V12.S4, V10.S4
-	FMOVQ 112(R0), F11
-	VFMLA V10.S4, V4.S4, V11.S4
-	FMOVQ 128(R0), F13
-	VFMLA V10.S4, V11.S4, V13.S4
-	FMOVQ 144(R0), F11
-	VFMLA V10.S4, V13.S4, V11.S4
-	FMOVQ 160(R0), F13
-	VFMLA V10.S4, V11.S4, V13.S4
-	FMOVQ 160(R0), F11
-	VFMLA V10.S4, V13.S4, V11.S4
-	WORD $0x4e21a98a // fcvtns v10.4s, v12.4s
-	FMOVQ 176(R0), F13
-	VADD V13.S4, V10.S4, V10.S4
-	VSHL $23, V10.S4, V10.S4
-	WORD $0x6e2add6a // fmul v10.4s, v11.4s, v10.4s
-	WORD $0x4e2ad54e // fadd v14.4s, v10.4s, v10.4s
-	WORD $0x4e691dca // bic v10.16b, v14.16b, v9.16b
-	WORD $0x6e27dd49 // fmul v9.4s, v10.4s, v7.4s
-	FMOVQ F9, 32(R12)
-	FMOVQ 32(R3), F10
-	WORD $0x4ea8d54b // fsub v11.4s, v10.4s, v8.4s
-	WORD $0x6e2bdd2a // fmul v10.4s, v9.4s, v11.4s
-	FMOVQ F10, 32(R3)
-	FMOVQ 48(R12), F9
-	WORD $0x4ea6d52a // fsub v10.4s, v9.4s, v6.4s
-	WORD $0x6eaae409 // fcmgt v9.4s, v0.4s, v10.4s
-	VMOV V2.B16, V11.B16
-	VFMLA V1.S4, V10.S4, V11.S4
-	WORD $0x4ea2d56c // fsub v12.4s, v11.4s, v2.4s
-	VFMLS V3.S4, V12.S4, V10.S4
-	FMOVQ 112(R0), F11
-	VFMLA V10.S4, V4.S4, V11.S4
-	FMOVQ 128(R0), F13
-	VFMLA V10.S4, V11.S4, V13.S4
-	FMOVQ 144(R0), F11
-	VFMLA V10.S4, V13.S4, V11.S4
-	FMOVQ 160(R0), F13
-	VFMLA V10.S4, V11.S4, V13.S4
-	FMOVQ 160(R0), F11
-	VFMLA V10.S4, V13.S4, V11.S4
-	WORD $0x4e21a98a // fcvtns v10.4s, v12.4s
-	FMOVQ 176(R0), F13
-	VADD V13.S4, V10.S4, V10.S4
-	VSHL $23, V10.S4, V10.S4
-	WORD $0x6e2add6a // fmul v10.4s, v11.4s, v10.4s
-	WORD $0x4e2ad54e // fadd v14.4s, v10.4s, v10.4s
-	WORD $0x4e691dca // bic v10.16b, v14.16b, v9.16b
-	WORD $0x6e27dd49 // fmul v9.4s, v10.4s, v7.4s
-	FMOVQ F9, 48(R12)
-	FMOVQ 48(R3), F10
-	WORD $0x4ea8d54b // fsub v11.4s, v10.4s, v8.4s
-	WORD $0x6e2bdd2a // fmul v10.4s, v9.4s, v11.4s
-	FMOVQ F10, 48(R3)
+	WORD $0x6e2ddded // fmul v13.4s, v15.4s, v13.4s
+	WORD $0x4e2dd5b2 // fadd v18.4s, v13.4s, v13.4s
+	WORD $0x4e6e1e4d // bic v13.16b, v18.16b, v14.16b
+	WORD $0x6e2addae // fmul v14.4s, v13.4s, v10.4s
+	FMOVQ F14, 48(R12)
+	WORD $0x6e2cddae // fmul v14.4s, v13.4s, v12.4s
+	FMOVQ 48(R3), F13
+	WORD $0x4eabd5af // fsub v15.4s, v13.4s, v11.4s
+	WORD $0x6e2fddcd // fmul v13.4s, v14.4s, v15.4s
+	FMOVQ F13, 48(R3)
 	ADD $64, R3
 	ADD $64, R12
 	SUBS $16, R13
@@ -1566,36 +1712,38 @@ loop2end:
 	BLT loop3end
 	PCALIGN $32
 loop3:
-	FMOVQ (R12), F9
-	WORD $0x4ea6d52a // fsub v10.4s, v9.4s, v6.4s
-	WORD $0x6eaae409 // fcmgt v9.4s, v0.4s, v10.4s
-	VMOV V2.B16, V11.B16
-	VFMLA V1.S4, V10.S4, V11.S4
-	WORD $0x4ea2d56c // fsub v12.4s, v11.4s, v2.4s
-	VFMLS V3.S4, V12.S4, V10.S4
-	FMOVQ 112(R0), F11
-	VFMLA V10.S4, V4.S4, V11.S4
-	FMOVQ 128(R0), F13
-	VFMLA V10.S4, V11.S4, V13.S4
-	FMOVQ 144(R0), F11
-	VFMLA V10.S4, V13.S4, V11.S4
-	FMOVQ 160(R0), F13
-	VFMLA V10.S4, V11.S4, V13.S4
-	FMOVQ 160(R0), F11
-	VFMLA V10.S4, V13.S4, V11.S4
-	WORD $0x4e21a98a // fcvtns v10.4s, v12.4s
-	FMOVQ 176(R0), F13
-	VADD V13.S4, V10.S4, V10.S4
-	VSHL $23, V10.S4, V10.S4
-	WORD $0x6e2add6a // fmul v10.4s, v11.4s, v10.4s
-	WORD $0x4e2ad54e // fadd v14.4s, v10.4s, v10.4s
-	WORD $0x4e691dca // bic v10.16b, v14.16b, v9.16b
-	WORD $0x6e27dd49 // fmul v9.4s, v10.4s, v7.4s
-	FMOVQ F9, (R12)
-	FMOVQ (R3), F10
-	WORD $0x4ea8d54b // fsub v11.4s, v10.4s, v8.4s
-	WORD $0x6e2bdd2a // fmul v10.4s, v9.4s, v11.4s
-	FMOVQ F10, (R3)
+	FMOVQ (R12), F13
+	WORD $0x6e20ddae // fmul v14.4s, v13.4s, v0.4s
+	WORD $0x4ea9d5cd // fsub v13.4s, v14.4s, v9.4s
+	WORD $0x6eade44e // fcmgt v14.4s, v2.4s, v13.4s
+	VMOV V4.B16, V15.B16
+	VFMLA V3.S4, V13.S4, V15.S4
+	WORD $0x4ea4d5f0 // fsub v16.4s, v15.4s, v4.4s
+	VFMLS V5.S4, V16.S4, V13.S4
+	FMOVQ 112(R0), F15
+	VFMLA V13.S4, V6.S4, V15.S4
+	FMOVQ 128(R0), F17
+	VFMLA V13.S4, V15.S4, V17.S4
+	FMOVQ 144(R0), F15
+	VFMLA V13.S4, V17.S4, V15.S4
+	FMOVQ 160(R0), F17
+	VFMLA V13.S4, V15.S4, V17.S4
+	FMOVQ 160(R0), F15
+	VFMLA V13.S4, V17.S4, V15.S4
+	WORD $0x4e21aa0d // fcvtns v13.4s, v16.4s
+	FMOVQ 176(R0), F17
+	VADD V17.S4, V13.S4, V13.S4
+	VSHL $23, V13.S4, V13.S4
+	WORD $0x6e2ddded // fmul v13.4s, v15.4s, v13.4s
+	WORD $0x4e2dd5b2 // fadd v18.4s, v13.4s, v13.4s
+	WORD $0x4e6e1e4d // bic v13.16b, v18.16b, v14.16b
+	WORD $0x6e2addae // fmul v14.4s, v13.4s, v10.4s
+	FMOVQ F14, (R12)
+	WORD $0x6e2cddae // fmul v14.4s, v13.4s, v12.4s
+	FMOVQ (R3), F13
+	WORD $0x4eabd5af // fsub v15.4s, v13.4s, v11.4s
+	WORD $0x6e2fddcd // fmul v13.4s, v14.4s, v15.4s
+	FMOVQ F13, (R3)
 	ADD $16, R3
 	ADD $16, R12
 	SUBS $4, R13
@@ -1606,110 +1754,116 @@ loop3end:
 	BLE done4
 	CMP $1, R13
 	BNE more6
-	FMOVS (R12), F9
-	WORD $0x4ea6d52a // fsub v10.4s, v9.4s, v6.4s
-	WORD $0x6eaae409 // fcmgt v9.4s, v0.4s, v10.4s
-	VMOV V2.B16, V11.B16
-	VFMLA V1.S4, V10.S4, V11.S4
-	WORD $0x4ea2d56c // fsub v12.4s, v11.4s, v2.4s
-	VFMLS V3.S4, V12.S4, V10.S4
-	FMOVQ 112(R0), F11
-	VFMLA V10.S4, V4.S4, V11.S4
-	FMOVQ 128(R0), F13
-	VFMLA V10.S4, V11.S4, V13.S4
-	FMOVQ 144(R0), F11
-	VFMLA V10.S4, V13.S4, V11.S4
-	FMOVQ 160(R0), F13
-	VFMLA V10.S4, V11.S4, V13.S4
-	FMOVQ 160(R0), F11
-	VFMLA V10.S4, V13.S4, V11.S4
-	WORD $0x4e21a98a // fcvtns v10.4s, v12.4s
-	FMOVQ 176(R0), F13
-	VADD V13.S4, V10.S4, V10.S4
-	VSHL $23, V10.S4, V10.S4
-	WORD $0x6e2add6a // fmul v10.4s, v11.4s, v10.4s
-	WORD $0x4e2ad54e // fadd v14.4s, v10.4s, v10.4s
-	WORD $0x4e691dca // bic v10.16b, v14.16b, v9.16b
-	WORD $0x6e27dd49 // fmul v9.4s, v10.4s, v7.4s
-	FMOVS F9, (R12)
-	FMOVS (R3), F10
-	WORD $0x4ea8d54b // fsub v11.4s, v10.4s, v8.4s
-	WORD $0x6e2bdd2a // fmul v10.4s, v9.4s, v11.4s
-	FMOVS F10, (R3)
+	FMOVS (R12), F13
+	WORD $0x6e20ddae // fmul v14.4s, v13.4s, v0.4s
+	WORD $0x4ea9d5cd // fsub v13.4s, v14.4s, v9.4s
+	WORD $0x6eade44e // fcmgt v14.4s, v2.4s, v13.4s
+	VMOV V4.B16, V15.B16
+	VFMLA V3.S4, V13.S4, V15.S4
+	WORD $0x4ea4d5f0 // fsub v16.4s, v15.4s, v4.4s
+	VFMLS V5.S4, V16.S4, V13.S4
+	FMOVQ 112(R0), F15
+	VFMLA V13.S4, V6.S4, V15.S4
+	FMOVQ 128(R0), F17
+	VFMLA V13.S4, V15.S4, V17.S4
+	FMOVQ 144(R0), F15
+	VFMLA V13.S4, V17.S4, V15.S4
+	FMOVQ 160(R0), F17
+	VFMLA V13.S4, V15.S4, V17.S4
+	FMOVQ 160(R0), F15
+	VFMLA V13.S4, V17.S4, V15.S4
+	WORD $0x4e21aa0d // fcvtns v13.4s, v16.4s
+	FMOVQ 176(R0), F17
+	VADD V17.S4, V13.S4, V13.S4
+	VSHL $23, V13.S4, V13.S4
+	WORD $0x6e2ddded // fmul v13.4s, v15.4s, v13.4s
+	WORD $0x4e2dd5b2 // fadd v18.4s, v13.4s, v13.4s
+	WORD $0x4e6e1e4d // bic v13.16b, v18.16b, v14.16b
+	WORD $0x6e2addae // fmul v14.4s, v13.4s, v10.4s
+	FMOVS F14, (R12)
+	WORD $0x6e2cddae // fmul v14.4s, v13.4s, v12.4s
+	FMOVS (R3), F13
+	WORD $0x4eabd5af // fsub v15.4s, v13.4s, v11.4s
+	WORD $0x6e2fddcd // fmul v13.4s, v14.4s, v15.4s
+	FMOVS F13, (R3)
 	B end5
 more6:
 	CMP $2, R13
 	BNE more7
-	FMOVD (R12), F9
-	WORD $0x4ea6d52a // fsub v10.4s, v9.4s, v6.4s
-	WORD $0x6eaae409 // fcmgt v9.4s, v0.4s, v10.4s
-	VMOV V2.B16, V11.B16
-	VFMLA V1.S4, V10.S4, V11.S4
-	WORD $0x4ea2d56c // fsub v12.4s, v11.4s, v2.4s
-	VFMLS V3.S4, V12.S4, V10.S4
-	FMOVQ 112(R0), F11
-	VFMLA V10.S4, V4.S4, V11.S4
-	FMOVQ 128(R0), F13
-	VFMLA V10.S4, V11.S4, V13.S4
-	FMOVQ 144(R0), F11
-	VFMLA V10.S4, V13.S4, V11.S4
-	FMOVQ 160(R0), F13
-	VFMLA V10.S4, V11.S4, V13.S4
-	FMOVQ 160(R0), F11
-	VFMLA V10.S4, V13.S4, V11.S4
-	WORD $0x4e21a98a // fcvtns v10.4s, v12.4s
-	FMOVQ 176(R0), F13
-	VADD V13.S4, V10.S4, V10.S4
-	VSHL $23, V10.S4, V10.S4
-	WORD $0x6e2add6a // fmul v10.4s, v11.4s, v10.4s
-	WORD $0x4e2ad54e // fadd v14.4s, v10.4s, v10.4s
-	WORD $0x4e691dca // bic v10.16b, v14.16b, v9.16b
-	WORD $0x6e27dd49 // fmul v9.4s, v10.4s, v7.4s
-	FMOVD F9, (R12)
-	FMOVD (R3), F10
-	WORD $0x4ea8d54b // fsub v11.4s, v10.4s, v8.4s
-	WORD $0x6e2bdd2a // fmul v10.4s, v9.4s, v11.4s
-	FMOVD F10, (R3)
+	FMOVD (R12), F13
+	WORD $0x6e20ddae // fmul v14.4s, v13.4s, v0.4s
+	WORD $0x4ea9d5cd // fsub v13.4s, v14.4s, v9.4s
+	WORD $0x6eade44e // fcmgt v14.4s, v2.4s, v13.4s
+	VMOV V4.B16, V15.B16
+	VFMLA V3.S4, V13.S4, V15.S4
+	WORD $0x4ea4d5f0 // fsub v16.4s, v15.4s, v4.4s
+	VFMLS V5.S4, V16.S4, V13.S4
+	FMOVQ 112(R0), F15
+	VFMLA V13.S4, V6.S4, V15.S4
+	FMOVQ 128(R0), F17
+	VFMLA V13.S4, V15.S4, V17.S4
+	FMOVQ 144(R0), F15
+	VFMLA V13.S4, V17.S4, V15.S4
+	FMOVQ 160(R0), F17
+	VFMLA V13.S4, V15.S4, V17.S4
+	FMOVQ 160(R0), F15
+	VFMLA V13.S4, V17.S4, V15.S4
+	WORD $0x4e21aa0d // fcvtns v13.4s, v16.4s
+	FMOVQ 176(R0), F17
+	VADD V17.S4, V13.S4, V13.S4
+	VSHL $23, V13.S4, V13.S4
+	WORD $0x6e2ddded // fmul v13.4s, v15.4s, v13.4s
+	WORD $0x4e2dd5b2 // fadd v18.4s, v13.4s, v13.4s
+	WORD $0x4e6e1e4d // bic v13.16b, v18.16b, v14.16b
+	WORD $0x6e2addae // fmul v14.4s, v13.4s, v10.4s
+	FMOVD F14, (R12)
+	WORD $0x6e2cddae // fmul v14.4s, v13.4s, v12.4s
+	FMOVD (R3), F13
+	WORD $0x4eabd5af // fsub v15.4s, v13.4s, v11.4s
+	WORD $0x6e2fddcd // fmul v13.4s, v14.4s, v15.4s
+	FMOVD F13, (R3)
 	B end5
 more7:
-	FMOVD (R12), F9
+	FMOVD (R12), F13
 	ADD $8, R12, R17
-	VLD1 (R17), V9.S[2]
-	WORD $0x4ea6d52a // fsub v10.4s, v9.4s, v6.4s
-	WORD $0x6eaae409 // fcmgt v9.4s, v0.4s, v10.4s
-	VMOV V2.B16, V11.B16
-	VFMLA V1.S4, V10.S4, V11.S4
-	WORD $0x4ea2d56c // fsub v12.4s, v11.4s, v2.4s
-	VFMLS V3.S4, V12.S4, V10.S4
-	FMOVQ 112(R0), F11
-	VFMLA V10.S4, V4.S4, V11.S4
-	FMOVQ 128(R0), F13
-	VFMLA V10.S4, V11.S4, V13.S4
-	FMOVQ 144(R0), F11
-	VFMLA V10.S4, V13.S4, V11.S4
-	FMOVQ 160(R0), F13
-	VFMLA V10.S4, V11.S4, V13.S4
-	FMOVQ 160(R0), F11
-	VFMLA V10.S4, V13.S4, V11.S4
-	WORD $0x4e21a98a // fcvtns v10.4s, v12.4s
-	FMOVQ 176(R0), F13
-	VADD V13.S4, V10.S4, V10.S4
-	VSHL $23, V10.S4, V10.S4
-	WORD $0x6e2add6a // fmul v10.4s, v11.4s, v10.4s
-	WORD $0x4e2ad54e // fadd v14.4s, v10.4s, v10.4s
-	WORD $0x4e691dca // bic v10.16b, v14.16b, v9.16b
-	WORD $0x6e27dd49 // fmul v9.4s, v10.4s, v7.4s
-	FMOVD F9, (R12)
+	VLD1 (R17), V13.S[2]
+	WORD $0x6e20ddae // fmul v14.4s, v13.4s, v0.4s
+	WORD $0x4ea9d5cd // fsub v13.4s, v14.4s, v9.4s
+	WORD $0x6eade44e // fcmgt v14.4s, v2.4s, v13.4s
+	VMOV V4.B16, V15.B16
+	VFMLA V3.S4, V13.S4, V15.S4
+	WORD $0x4ea4d5f0 // fsub v16.4s, v15.4s, v4.4s
+	VFMLS V5.S4, V16.S4, V13.S4
+	FMOVQ 112(R0), F15
+	VFMLA V13.S4, V6.S4, V15.S4
+	FMOVQ 128(R0), F17
+	VFMLA V13.S4, V15.S4, V17.S4
+	FMOVQ 144(R0), F15
+	VFMLA V13.S4, V17.S4, V15.S4
+	FMOVQ 160(R0), F17
+	VFMLA V13.S4, V15.S4, V17.S4
+	FMOVQ 160(R0), F15
+	VFMLA V13.S4, V17.S4, V15.S4
+	WORD $0x4e21aa0d // fcvtns v13.4s, v16.4s
+	FMOVQ 176(R0), F17
+	VADD V17.S4, V13.S4, V13.S4
+	VSHL $23, V13.S4, V13.S4
+	WORD $0x6e2ddded // fmul v13.4s, v15.4s, v13.4s
+	WORD $0x4e2dd5b2 // fadd v18.4s, v13.4s, v13.4s
+	WORD $0x4e6e1e4d // bic v13.16b, v18.16b, v14.16b
+	WORD $0x6e2addae // fmul v14.4s, v13.4s, v10.4s
+	FMOVD F14, (R12)
 	ADD $8, R12, R17
-	VST1 V9.S[2], (R17)
-	FMOVD (R3), F10
+	VST1 V14.S[2], (R17)
+	WORD $0x6e2cddae // fmul v14.4s, v13.4s, v12.4s
+	FMOVD (R3), F13
 	ADD $8, R3, R17
-	VLD1 (R17), V10.S[2]
-	WORD $0x4ea8d54b // fsub v11.4s, v10.4s, v8.4s
-	WORD $0x6e2bdd2a // fmul v10.4s, v9.4s, v11.4s
-	FMOVD F10, (R3)
+	VLD1 (R17), V13.S[2]
+	WORD $0x4eabd5af // fsub v15.4s, v13.4s, v11.4s
+	WORD $0x6e2fddcd // fmul v13.4s, v14.4s, v15.4s
+	FMOVD F13, (R3)
 	ADD $8, R3, R17
-	VST1 V10.S[2], (R17)
+	VST1 V13.S[2], (R17)
 end5:
 	ADD R13<<2, R3
 	ADD R13<<2, R12
@@ -1720,40 +1874,43 @@ done4:
 	BLT loop8end
 	PCALIGN $32
 loop8:
-	FMOVQ (R13), F9
-	FMOVQ (R12), F10
-	WORD $0x4ea9f54b // fmin v11.4s, v10.4s, v9.4s
-	WORD $0x4ea6d56a // fsub v10.4s, v11.4s, v6.4s
-	WORD $0x6eaae40b // fcmgt v11.4s, v0.4s, v10.4s
-	VMOV V2.B16, V12.B16
-	VFMLA V1.S4, V10.S4, V12.S4
-	WORD $0x4ea2d58d // fsub v13.4s, v12.4s, v2.4s
-	VFMLS V3.S4, V13.S4, V10.S4
-	FMOVQ 112(R0), F12
-	VFMLA V10.S4, V4.S4, V12.S4
-	FMOVQ 128(R0), F14
-	VFMLA V10.S4, V12.S4, V14.S4
-	FMOVQ 144(R0), F12
-	VFMLA V10.S4, V14.S4, V12.S4
-	FMOVQ 160(R0), F14
-	VFMLA V10.S4, V12.S4, V14.S4
-	FMOVQ 160(R0), F12
-	VFMLA V10.S4, V14.S4, V12.S4
-	WORD $0x4e21a9aa // fcvtns v10.4s, v13.4s
-	FMOVQ 176(R0), F14
-	VADD V14.S4, V10.S4, V10.S4
-	VSHL $23, V10.S4, V10.S4
-	WORD $0x6e2add8a // fmul v10.4s, v12.4s, v10.4s
-	WORD $0x4e2ad54f // fadd v15.4s, v10.4s, v10.4s
-	WORD $0x4e6b1dea // bic v10.16b, v15.16b, v11.16b
-	WORD $0x6e27dd4b // fmul v11.4s, v10.4s, v7.4s
-	FMOVQ F11, (R12)
-	FMOVQ (R3), F10
-	WORD $0x4ea8d54c // fsub v12.4s, v10.4s, v8.4s
-	WORD $0x6e2cdd6a // fmul v10.4s, v11.4s, v12.4s
-	WORD $0x6ea9e4ab // fcmgt v11.4s, v5.4s, v9.4s
-	WORD $0x4e6b1d49 // bic v9.16b, v10.16b, v11.16b
-	FMOVQ F9, (R3)
+	FMOVQ (R13), F13
+	WORD $0x6eade4ee // fcmgt v14.4s, v7.4s, v13.4s
+	FMOVQ (R12), F13
+	VMOV V14.B16, V15.B16
+	VBSL V13.B16, V8.B16, V15.B16
+	WORD $0x6e20dded // fmul v13.4s, v15.4s, v0.4s
+	WORD $0x4ea9d5af // fsub v15.4s, v13.4s, v9.4s
+	WORD $0x6eafe44d // fcmgt v13.4s, v2.4s, v15.4s
+	VMOV V4.B16, V16.B16
+	VFMLA V3.S4, V15.S4, V16.S4
+	WORD $0x4ea4d611 // fsub v17.4s, v16.4s, v4.4s
+	VFMLS V5.S4, V17.S4, V15.S4
+	FMOVQ 112(R0), F16
+	VFMLA V15.S4, V6.S4, V16.S4
+	FMOVQ 128(R0), F18
+	VFMLA V15.S4, V16.S4, V18.S4
+	FMOVQ 144(R0), F16
+	VFMLA V15.S4, V18.S4, V16.S4
+	FMOVQ 160(R0), F18
+	VFMLA V15.S4, V16.S4, V18.S4
+	FMOVQ 160(R0), F16
+	VFMLA V15.S4, V18.S4, V16.S4
+	WORD $0x4e21aa2f // fcvtns v15.4s, v17.4s
+	FMOVQ 176(R0), F18
+	VADD V18.S4, V15.S4, V15.S4
+	VSHL $23, V15.S4, V15.S4
+	WORD $0x6e2fde0f // fmul v15.4s, v16.4s, v15.4s
+	WORD $0x4e2fd5f3 // fadd v19.4s, v15.4s, v15.4s
+	WORD $0x4e6d1e6f // bic v15.16b, v19.16b, v13.16b
+	WORD $0x6e2added // fmul v13.4s, v15.4s, v10.4s
+	FMOVQ F13, (R12)
+	WORD $0x6e2cdded // fmul v13.4s, v15.4s, v12.4s
+	FMOVQ (R3), F15
+	WORD $0x4eabd5f0 // fsub v16.4s, v15.4s, v11.4s
+	WORD $0x6e30ddaf // fmul v15.4s, v13.4s, v16.4s
+	WORD $0x4e6e1ded // bic v13.16b, v15.16b, v14.16b
+	FMOVQ F13, (R3)
 	ADD $16, R3
 	ADD $16, R12
 	ADD $16, R13
@@ -1765,124 +1922,133 @@ loop8end:
 	BLE done9
 	CMP $1, R14
 	BNE more11
-	FMOVS (R13), F9
-	FMOVS (R12), F10
-	WORD $0x4ea9f54b // fmin v11.4s, v10.4s, v9.4s
-	WORD $0x4ea6d56a // fsub v10.4s, v11.4s, v6.4s
-	WORD $0x6eaae406 // fcmgt v6.4s, v0.4s, v10.4s
-	VMOV V2.B16, V11.B16
-	VFMLA V1.S4, V10.S4, V11.S4
-	WORD $0x4ea2d56c // fsub v12.4s, v11.4s, v2.4s
-	VFMLS V3.S4, V12.S4, V10.S4
-	FMOVQ 112(R0), F11
-	VFMLA V10.S4, V4.S4, V11.S4
-	FMOVQ 128(R0), F13
-	VFMLA V10.S4, V11.S4, V13.S4
-	FMOVQ 144(R0), F11
-	VFMLA V10.S4, V13.S4, V11.S4
+	FMOVS (R13), F13
+	WORD $0x6eade4ee // fcmgt v14.4s, v7.4s, v13.4s
+	FMOVS (R12), F13
+	VMOV V14.B16, V15.B16
+	VBSL V13.B16, V8.B16, V15.B16
+	WORD $0x6e20dded // fmul v13.4s, v15.4s, v0.4s
+	WORD $0x4ea9d5af // fsub v15.4s, v13.4s, v9.4s
+	WORD $0x6eafe449 // fcmgt v9.4s, v2.4s, v15.4s
+	VMOV V4.B16, V13.B16
+	VFMLA V3.S4, V15.S4, V13.S4
+	WORD $0x4ea4d5b0 // fsub v16.4s, v13.4s, v4.4s
+	VFMLS V5.S4, V16.S4, V15.S4
+	FMOVQ 112(R0), F13
+	VFMLA V15.S4, V6.S4, V13.S4
+	FMOVQ 128(R0), F17
+	VFMLA V15.S4, V13.S4, V17.S4
+	FMOVQ 144(R0), F13
+	VFMLA V15.S4, V17.S4, V13.S4
+	FMOVQ 160(R0), F17
+	VFMLA V15.S4, V13.S4, V17.S4
 	FMOVQ 160(R0), F13
-	VFMLA V10.S4, V11.S4, V13.S4
-	FMOVQ 160(R0), F11
-	VFMLA V10.S4, V13.S4, V11.S4
-	WORD $0x4e21a98a // fcvtns v10.4s, v12.4s
-	FMOVQ 176(R0), F13
-	VADD V13.S4, V10.S4, V10.S4
-	VSHL $23, V10.S4, V10.S4
-	WORD $0x6e2add6a // fmul v10.4s, v11.4s, v10.4s
-	WORD $0x4e2ad54e // fadd v14.4s, v10.4s, v10.4s
-	WORD $0x4e661dca // bic v10.16b, v14.16b, v6.16b
-	WORD $0x6e27dd46 // fmul v6.4s, v10.4s, v7.4s
-	FMOVS F6, (R12)
-	FMOVS (R3), F7
-	WORD $0x4ea8d4ea // fsub v10.4s, v7.4s, v8.4s
-	WORD $0x6e2adcc7 // fmul v7.4s, v6.4s, v10.4s
-	WORD $0x6ea9e4a6 // fcmgt v6.4s, v5.4s, v9.4s
-	WORD $0x4e661ce8 // bic v8.16b, v7.16b, v6.16b
-	FMOVS F8, (R3)
+	VFMLA V15.S4, V17.S4, V13.S4
+	WORD $0x4e21aa0f // fcvtns v15.4s, v16.4s
+	FMOVQ 176(R0), F17
+	VADD V17.S4, V15.S4, V15.S4
+	VSHL $23, V15.S4, V15.S4
+	WORD $0x6e2fddaf // fmul v15.4s, v13.4s, v15.4s
+	WORD $0x4e2fd5f2 // fadd v18.4s, v15.4s, v15.4s
+	WORD $0x4e691e4d // bic v13.16b, v18.16b, v9.16b
+	WORD $0x6e2adda9 // fmul v9.4s, v13.4s, v10.4s
+	FMOVS F9, (R12)
+	WORD $0x6e2cdda9 // fmul v9.4s, v13.4s, v12.4s
+	FMOVS (R3), F10
+	WORD $0x4eabd54c // fsub v12.4s, v10.4s, v11.4s
+	WORD $0x6e2cdd2a // fmul v10.4s, v9.4s, v12.4s
+	WORD $0x4e6e1d49 // bic v9.16b, v10.16b, v14.16b
+	FMOVS F9, (R3)
 	B end10
 more11:
 	CMP $2, R14
 	BNE more12
-	FMOVD (R13), F9
-	FMOVD (R12), F10
-	WORD $0x4ea9f54b // fmin v11.4s, v10.4s, v9.4s
-	WORD $0x4ea6d56a // fsub v10.4s, v11.4s, v6.4s
-	WORD $0x6eaae406 // fcmgt v6.4s, v0.4s, v10.4s
-	VMOV V2.B16, V11.B16
-	VFMLA V1.S4, V10.S4, V11.S4
-	WORD $0x4ea2d56c // fsub v12.4s, v11.4s, v2.4s
-	VFMLS V3.S4, V12.S4, V10.S4
-	FMOVQ 112(R0), F11
-	VFMLA V10.S4, V4.S4, V11.S4
-	FMOVQ 128(R0), F13
-	VFMLA V10.S4, V11.S4, V13.S4
-	FMOVQ 144(R0), F11
-	VFMLA V10.S4, V13.S4, V11.S4
+	FMOVD (R13), F13
+	WORD $0x6eade4ee // fcmgt v14.4s, v7.4s, v13.4s
+	FMOVD (R12), F13
+	VMOV V14.B16, V15.B16
+	VBSL V13.B16, V8.B16, V15.B16
+	WORD $0x6e20dded // fmul v13.4s, v15.4s, v0.4s
+	WORD $0x4ea9d5af // fsub v15.4s, v13.4s, v9.4s
+	WORD $0x6eafe449 // fcmgt v9.4s, v2.4s, v15.4s
+	VMOV V4.B16, V13.B16
+	VFMLA V3.S4, V15.S4, V13.S4
+	WORD $0x4ea4d5b0 // fsub v16.4s, v13.4s, v4.4s
+	VFMLS V5.S4, V16.S4, V15.S4
+	FMOVQ 112(R0), F13
+	VFMLA V15.S4, V6.S4, V13.S4
+	FMOVQ 128(R0), F17
+	VFMLA V15.S4, V13.S4, V17.S4
+	FMOVQ 144(R0), F13
+	VFMLA V15.S4, V17.S4, V13.S4
+	FMOVQ 160(R0), F17
+	VFMLA V15.S4, V13.S4, V17.S4
 	FMOVQ 160(R0), F13
-	VFMLA V10.S4, V11.S4, V13.S4
-	FMOVQ 160(R0), F11
-	VFMLA V10.S4, V13.S4, V11.S4
-	WORD $0x4e21a98a // fcvtns v10.4s, v12.4s
-	FMOVQ 176(R0), F13
-	VADD V13.S4, V10.S4, V10.S4
-	VSHL $23, V10.S4, V10.S4
-	WORD $0x6e2add6a // fmul v10.4s, v11.4s, v10.4s
-	WORD $0x4e2ad54e // fadd v14.4s, v10.4s, v10.4s
-	WORD $0x4e661dca // bic v10.16b, v14.16b, v6.16b
-	WORD $0x6e27dd46 // fmul v6.4s, v10.4s, v7.4s
-	FMOVD F6, (R12)
-	FMOVD (R3), F7
-	WORD $0x4ea8d4ea // fsub v10.4s, v7.4s, v8.4s
-	WORD $0x6e2adcc7 // fmul v7.4s, v6.4s, v10.4s
-	WORD $0x6ea9e4a6 // fcmgt v6.4s, v5.4s, v9.4s
-	WORD $0x4e661ce8 // bic v8.16b, v7.16b, v6.16b
-	FMOVD F8, (R3)
+	VFMLA V15.S4, V17.S4, V13.S4
+	WORD $0x4e21aa0f // fcvtns v15.4s, v16.4s
+	FMOVQ 176(R0), F17
+	VADD V17.S4, V15.S4, V15.S4
+	VSHL $23, V15.S4, V15.S4
+	WORD $0x6e2fddaf // fmul v15.4s, v13.4s, v15.4s
+	WORD $0x4e2fd5f2 // fadd v18.4s, v15.4s, v15.4s
+	WORD $0x4e691e4d // bic v13.16b, v18.16b, v9.16b
+	WORD $0x6e2adda9 // fmul v9.4s, v13.4s, v10.4s
+	FMOVD F9, (R12)
+	WORD $0x6e2cdda9 // fmul v9.4s, v13.4s, v12.4s
+	FMOVD (R3), F10
+	WORD $0x4eabd54c // fsub v12.4s, v10.4s, v11.4s
+	WORD $0x6e2cdd2a // fmul v10.4s, v9.4s, v12.4s
+	WORD $0x4e6e1d49 // bic v9.16b, v10.16b, v14.16b
+	FMOVD F9, (R3)
 	B end10
 more12:
-	FMOVD (R13), F9
+	FMOVD (R13), F13
 	ADD $8, R13, R17
-	VLD1 (R17), V9.S[2]
-	FMOVD (R12), F10
+	VLD1 (R17), V13.S[2]
+	WORD $0x6eade4ee // fcmgt v14.4s, v7.4s, v13.4s
+	FMOVD (R12), F13
 	ADD $8, R12, R17
-	VLD1 (R17), V10.S[2]
-	WORD $0x4ea9f54b // fmin v11.4s, v10.4s, v9.4s
-	WORD $0x4ea6d56a // fsub v10.4s, v11.4s, v6.4s
-	WORD $0x6eaae406 // fcmgt v6.4s, v0.4s, v10.4s
-	VMOV V2.B16, V11.B16
-	VFMLA V1.S4, V10.S4, V11.S4
-	WORD $0x4ea2d56c // fsub v12.4s, v11.4s, v2.4s
-	VFMLS V3.S4, V12.S4, V10.S4
-	FMOVQ 112(R0), F11
-	VFMLA V10.S4, V4.S4, V11.S4
-	FMOVQ 128(R0), F13
-	VFMLA V10.S4, V11.S4, V13.S4
-	FMOVQ 144(R0), F11
-	VFMLA V10.S4, V13.S4, V11.S4
+	VLD1 (R17), V13.S[2]
+	VMOV V14.B16, V15.B16
+	VBSL V13.B16, V8.B16, V15.B16
+	WORD $0x6e20dded // fmul v13.4s, v15.4s, v0.4s
+	WORD $0x4ea9d5af // fsub v15.4s, v13.4s, v9.4s
+	WORD $0x6eafe449 // fcmgt v9.4s, v2.4s, v15.4s
+	VMOV V4.B16, V13.B16
+	VFMLA V3.S4, V15.S4, V13.S4
+	WORD $0x4ea4d5b0 // fsub v16.4s, v13.4s, v4.4s
+	VFMLS V5.S4, V16.S4, V15.S4
+	FMOVQ 112(R0), F13
+	VFMLA V15.S4, V6.S4, V13.S4
+	FMOVQ 128(R0), F17
+	VFMLA V15.S4, V13.S4, V17.S4
+	FMOVQ 144(R0), F13
+	VFMLA V15.S4, V17.S4, V13.S4
+	FMOVQ 160(R0), F17
+	VFMLA V15.S4, V13.S4, V17.S4
 	FMOVQ 160(R0), F13
-	VFMLA V10.S4, V11.S4, V13.S4
-	FMOVQ 160(R0), F11
-	VFMLA V10.S4, V13.S4, V11.S4
-	WORD $0x4e21a98a // fcvtns v10.4s, v12.4s
-	FMOVQ 176(R0), F13
-	VADD V13.S4, V10.S4, V10.S4
-	VSHL $23, V10.S4, V10.S4
-	WORD $0x6e2add6a // fmul v10.4s, v11.4s, v10.4s
-	WORD $0x4e2ad54e // fadd v14.4s, v10.4s, v10.4s
-	WORD $0x4e661dca // bic v10.16b, v14.16b, v6.16b
-	WORD $0x6e27dd46 // fmul v6.4s, v10.4s, v7.4s
-	FMOVD F6, (R12)
+	VFMLA V15.S4, V17.S4, V13.S4
+	WORD $0x4e21aa0f // fcvtns v15.4s, v16.4s
+	FMOVQ 176(R0), F17
+	VADD V17.S4, V15.S4, V15.S4
+	VSHL $23, V15.S4, V15.S4
+	WORD $0x6e2fddaf // fmul v15.4s, v13.4s, v15.4s
+	WORD $0x4e2fd5f2 // fadd v18.4s, v15.4s, v15.4s
+	WORD $0x4e691e4d // bic v13.16b, v18.16b, v9.16b
+	WORD $0x6e2adda9 // fmul v9.4s, v13.4s, v10.4s
+	FMOVD F9, (R12)
 	ADD $8, R12, R17
-	VST1 V6.S[2], (R17)
-	FMOVD (R3), F7
+	VST1 V9.S[2], (R17)
+	WORD $0x6e2cdda9 // fmul v9.4s, v13.4s, v12.4s
+	FMOVD (R3), F10
 	ADD $8, R3, R17
-	VLD1 (R17), V7.S[2]
-	WORD $0x4ea8d4ea // fsub v10.4s, v7.4s, v8.4s
-	WORD $0x6e2adcc7 // fmul v7.4s, v6.4s, v10.4s
-	WORD $0x6ea9e4a6 // fcmgt v6.4s, v5.4s, v9.4s
-	WORD $0x4e661ce8 // bic v8.16b, v7.16b, v6.16b
-	FMOVD F8, (R3)
+	VLD1 (R17), V10.S[2]
+	WORD $0x4eabd54c // fsub v12.4s, v10.4s, v11.4s
+	WORD $0x6e2cdd2a // fmul v10.4s, v9.4s, v12.4s
+	WORD $0x4e6e1d49 // bic v9.16b, v10.16b, v14.16b
+	FMOVD F9, (R3)
 	ADD $8, R3, R17
-	VST1 V8.S[2], (R17)
+	VST1 V9.S[2], (R17)
 end10:
 	ADD R14<<2, R3
 	ADD R14<<2, R12
@@ -1906,7 +2072,6 @@ TEXT ·dotStripsNEON(SB), NOSPLIT, $0-56
 	MOVD y+24(FP), R4
 	MOVD ldy+32(FP), R5
 	MOVD n+48(FP), R6
-	VEOR V0.B16, V0.B16, V0.B16
 	MOVD rows+40(FP), R7
 	MOVD R7, R8
 	CMP $0, R8
@@ -1914,27 +2079,27 @@ TEXT ·dotStripsNEON(SB), NOSPLIT, $0-56
 loop1:
 	MOVD R2, R7
 	MOVD R4, R9
-	VMOV V0.B16, V1.B16
-	VMOV V0.B16, V2.B16
-	VMOV V0.B16, V3.B16
-	VMOV V0.B16, V4.B16
+	VEOR V0.B16, V0.B16, V0.B16
+	VEOR V1.B16, V1.B16, V1.B16
+	VEOR V2.B16, V2.B16, V2.B16
+	VEOR V3.B16, V3.B16, V3.B16
 	MOVD R6, R10
 	SUBS $16, R10
 	BLT loop2end
 	PCALIGN $32
 loop2:
-	FMOVQ (R7), F5
-	FMOVQ (R9), F6
-	VFMLA V6.S4, V5.S4, V1.S4
-	FMOVQ 16(R7), F5
-	FMOVQ 16(R9), F6
-	VFMLA V6.S4, V5.S4, V2.S4
-	FMOVQ 32(R7), F5
-	FMOVQ 32(R9), F6
-	VFMLA V6.S4, V5.S4, V3.S4
-	FMOVQ 48(R7), F5
-	FMOVQ 48(R9), F6
-	VFMLA V6.S4, V5.S4, V4.S4
+	FMOVQ (R7), F4
+	FMOVQ (R9), F5
+	VFMLA V5.S4, V4.S4, V0.S4
+	FMOVQ 16(R7), F4
+	FMOVQ 16(R9), F5
+	VFMLA V5.S4, V4.S4, V1.S4
+	FMOVQ 32(R7), F4
+	FMOVQ 32(R9), F5
+	VFMLA V5.S4, V4.S4, V2.S4
+	FMOVQ 48(R7), F4
+	FMOVQ 48(R9), F5
+	VFMLA V5.S4, V4.S4, V3.S4
 	ADD $64, R7
 	ADD $64, R9
 	SUBS $16, R10
@@ -1945,9 +2110,9 @@ loop2end:
 	BLT loop3end
 	PCALIGN $32
 loop3:
-	FMOVQ (R7), F5
-	FMOVQ (R9), F6
-	VFMLA V6.S4, V5.S4, V1.S4
+	FMOVQ (R7), F4
+	FMOVQ (R9), F5
+	VFMLA V5.S4, V4.S4, V0.S4
 	ADD $16, R7
 	ADD $16, R9
 	SUBS $4, R10
@@ -1958,35 +2123,35 @@ loop3end:
 	BLE done4
 	CMP $1, R10
 	BNE more6
-	FMOVS (R7), F5
-	FMOVS (R9), F6
-	VFMLA V6.S4, V5.S4, V1.S4
+	FMOVS (R7), F4
+	FMOVS (R9), F5
+	VFMLA V5.S4, V4.S4, V0.S4
 	B end5
 more6:
 	CMP $2, R10
 	BNE more7
-	FMOVD (R7), F5
-	FMOVD (R9), F6
-	VFMLA V6.S4, V5.S4, V1.S4
+	FMOVD (R7), F4
+	FMOVD (R9), F5
+	VFMLA V5.S4, V4.S4, V0.S4
 	B end5
 more7:
-	FMOVD (R7), F5
+	FMOVD (R7), F4
 	ADD $8, R7, R17
-	VLD1 (R17), V5.S[2]
-	FMOVD (R9), F6
+	VLD1 (R17), V4.S[2]
+	FMOVD (R9), F5
 	ADD $8, R9, R17
-	VLD1 (R17), V6.S[2]
-	VFMLA V6.S4, V5.S4, V1.S4
+	VLD1 (R17), V5.S[2]
+	VFMLA V5.S4, V4.S4, V0.S4
 end5:
 	ADD R10<<2, R7
 	ADD R10<<2, R9
 done4:
-	WORD $0x4e22d425 // fadd v5.4s, v1.4s, v2.4s
-	WORD $0x4e24d466 // fadd v6.4s, v3.4s, v4.4s
-	WORD $0x4e26d4a7 // fadd v7.4s, v5.4s, v6.4s
-	WORD $0x6e27d4e5 // faddp v5.4s, v7.4s, v7.4s
-	WORD $0x6e25d4a5 // faddp v5.4s, v5.4s, v5.4s
-	FMOVS F5, (R1)
+	WORD $0x4e21d404 // fadd v4.4s, v0.4s, v1.4s
+	WORD $0x4e23d445 // fadd v5.4s, v2.4s, v3.4s
+	WORD $0x4e25d486 // fadd v6.4s, v4.4s, v5.4s
+	WORD $0x6e26d4c4 // faddp v4.4s, v6.4s, v6.4s
+	WORD $0x6e24d484 // faddp v4.4s, v4.4s, v4.4s
+	FMOVS F4, (R1)
 	ADD $4, R1
 	ADD R3, R2
 	ADD R5, R4

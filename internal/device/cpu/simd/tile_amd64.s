@@ -7538,6 +7538,17 @@ wide_summed:
 	VADDPS     Y3, Y2, Y2
 
 wide_added:
+	MOVQ    cols+48(FP), AX
+	CMPQ    AX, $0x10
+	JL      wide_part
+	MOVQ    c+56(FP), AX
+	MOVQ    ldc+64(FP), CX
+	VMOVUPS Y1, (AX)
+	VMOVUPS Y2, 32(AX)
+	VZEROUPPER
+	RET
+
+wide_part:
 	MOVQ       c+56(FP), AX
 	MOVQ       ldc+64(FP), CX
 	VMOVUPS    Y1, (AX)
@@ -7636,6 +7647,16 @@ narrow_summed:
 	VADDPS     Y2, Y1, Y1
 
 narrow_added:
+	MOVQ    cols+48(FP), AX
+	CMPQ    AX, $0x08
+	JL      narrow_part
+	MOVQ    c+56(FP), AX
+	MOVQ    ldc+64(FP), CX
+	VMOVUPS Y1, (AX)
+	VZEROUPPER
+	RET
+
+narrow_part:
 	MOVQ       c+56(FP), AX
 	MOVQ       ldc+64(FP), CX
 	VMASKMOVPS Y1, Y0, (AX)
@@ -7776,6 +7797,20 @@ wide_summed:
 	VADDPS     Y5, Y4, Y4
 
 wide_added:
+	MOVQ    cols+48(FP), AX
+	CMPQ    AX, $0x10
+	JL      wide_part
+	MOVQ    c+56(FP), AX
+	MOVQ    ldc+64(FP), CX
+	VMOVUPS Y1, (AX)
+	VMOVUPS Y2, 32(AX)
+	ADDQ    CX, AX
+	VMOVUPS Y3, (AX)
+	VMOVUPS Y4, 32(AX)
+	VZEROUPPER
+	RET
+
+wide_part:
 	MOVQ       c+56(FP), AX
 	MOVQ       ldc+64(FP), CX
 	VMOVUPS    Y1, (AX)
@@ -7893,6 +7928,18 @@ narrow_summed:
 	VADDPS     Y3, Y2, Y2
 
 narrow_added:
+	MOVQ    cols+48(FP), AX
+	CMPQ    AX, $0x08
+	JL      narrow_part
+	MOVQ    c+56(FP), AX
+	MOVQ    ldc+64(FP), CX
+	VMOVUPS Y1, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Y2, (AX)
+	VZEROUPPER
+	RET
+
+narrow_part:
 	MOVQ       c+56(FP), AX
 	MOVQ       ldc+64(FP), CX
 	VMASKMOVPS Y1, Y0, (AX)
@@ -8059,6 +8106,23 @@ wide_summed:
 	VADDPS     Y7, Y6, Y6
 
 wide_added:
+	MOVQ    cols+48(FP), AX
+	CMPQ    AX, $0x10
+	JL      wide_part
+	MOVQ    c+56(FP), AX
+	MOVQ    ldc+64(FP), CX
+	VMOVUPS Y1, (AX)
+	VMOVUPS Y2, 32(AX)
+	ADDQ    CX, AX
+	VMOVUPS Y3, (AX)
+	VMOVUPS Y4, 32(AX)
+	ADDQ    CX, AX
+	VMOVUPS Y5, (AX)
+	VMOVUPS Y6, 32(AX)
+	VZEROUPPER
+	RET
+
+wide_part:
 	MOVQ       c+56(FP), AX
 	MOVQ       ldc+64(FP), CX
 	VMOVUPS    Y1, (AX)
@@ -8195,6 +8259,20 @@ narrow_summed:
 	VADDPS     Y4, Y3, Y3
 
 narrow_added:
+	MOVQ    cols+48(FP), AX
+	CMPQ    AX, $0x08
+	JL      narrow_part
+	MOVQ    c+56(FP), AX
+	MOVQ    ldc+64(FP), CX
+	VMOVUPS Y1, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Y2, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Y3, (AX)
+	VZEROUPPER
+	RET
+
+narrow_part:
 	MOVQ       c+56(FP), AX
 	MOVQ       ldc+64(FP), CX
 	VMASKMOVPS Y1, Y0, (AX)
@@ -8387,6 +8465,26 @@ wide_summed:
 	VADDPS     Y9, Y8, Y8
 
 wide_added:
+	MOVQ    cols+48(FP), AX
+	CMPQ    AX, $0x10
+	JL      wide_part
+	MOVQ    c+56(FP), AX
+	MOVQ    ldc+64(FP), CX
+	VMOVUPS Y1, (AX)
+	VMOVUPS Y2, 32(AX)
+	ADDQ    CX, AX
+	VMOVUPS Y3, (AX)
+	VMOVUPS Y4, 32(AX)
+	ADDQ    CX, AX
+	VMOVUPS Y5, (AX)
+	VMOVUPS Y6, 32(AX)
+	ADDQ    CX, AX
+	VMOVUPS Y7, (AX)
+	VMOVUPS Y8, 32(AX)
+	VZEROUPPER
+	RET
+
+wide_part:
 	MOVQ       c+56(FP), AX
 	MOVQ       ldc+64(FP), CX
 	VMOVUPS    Y1, (AX)
@@ -8542,6 +8640,22 @@ narrow_summed:
 	VADDPS     Y5, Y4, Y4
 
 narrow_added:
+	MOVQ    cols+48(FP), AX
+	CMPQ    AX, $0x08
+	JL      narrow_part
+	MOVQ    c+56(FP), AX
+	MOVQ    ldc+64(FP), CX
+	VMOVUPS Y1, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Y2, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Y3, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Y4, (AX)
+	VZEROUPPER
+	RET
+
+narrow_part:
 	MOVQ       c+56(FP), AX
 	MOVQ       ldc+64(FP), CX
 	VMASKMOVPS Y1, Y0, (AX)
@@ -8766,6 +8880,29 @@ wide_summed:
 	VADDPS     Y11, Y10, Y10
 
 wide_added:
+	MOVQ    cols+48(FP), AX
+	CMPQ    AX, $0x10
+	JL      wide_part
+	MOVQ    c+56(FP), AX
+	MOVQ    ldc+64(FP), CX
+	VMOVUPS Y1, (AX)
+	VMOVUPS Y2, 32(AX)
+	ADDQ    CX, AX
+	VMOVUPS Y3, (AX)
+	VMOVUPS Y4, 32(AX)
+	ADDQ    CX, AX
+	VMOVUPS Y5, (AX)
+	VMOVUPS Y6, 32(AX)
+	ADDQ    CX, AX
+	VMOVUPS Y7, (AX)
+	VMOVUPS Y8, 32(AX)
+	ADDQ    CX, AX
+	VMOVUPS Y9, (AX)
+	VMOVUPS Y10, 32(AX)
+	VZEROUPPER
+	RET
+
+wide_part:
 	MOVQ       c+56(FP), AX
 	MOVQ       ldc+64(FP), CX
 	VMOVUPS    Y1, (AX)
@@ -8946,6 +9083,24 @@ narrow_summed:
 	VADDPS     Y6, Y5, Y5
 
 narrow_added:
+	MOVQ    cols+48(FP), AX
+	CMPQ    AX, $0x08
+	JL      narrow_part
+	MOVQ    c+56(FP), AX
+	MOVQ    ldc+64(FP), CX
+	VMOVUPS Y1, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Y2, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Y3, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Y4, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Y5, (AX)
+	VZEROUPPER
+	RET
+
+narrow_part:
 	MOVQ       c+56(FP), AX
 	MOVQ       ldc+64(FP), CX
 	VMASKMOVPS Y1, Y0, (AX)
@@ -9196,6 +9351,32 @@ wide_summed:
 	VADDPS     Y13, Y12, Y12
 
 wide_added:
+	MOVQ    cols+48(FP), AX
+	CMPQ    AX, $0x10
+	JL      wide_part
+	MOVQ    c+56(FP), AX
+	MOVQ    ldc+64(FP), CX
+	VMOVUPS Y1, (AX)
+	VMOVUPS Y2, 32(AX)
+	ADDQ    CX, AX
+	VMOVUPS Y3, (AX)
+	VMOVUPS Y4, 32(AX)
+	ADDQ    CX, AX
+	VMOVUPS Y5, (AX)
+	VMOVUPS Y6, 32(AX)
+	ADDQ    CX, AX
+	VMOVUPS Y7, (AX)
+	VMOVUPS Y8, 32(AX)
+	ADDQ    CX, AX
+	VMOVUPS Y9, (AX)
+	VMOVUPS Y10, 32(AX)
+	ADDQ    CX, AX
+	VMOVUPS Y11, (AX)
+	VMOVUPS Y12, 32(AX)
+	VZEROUPPER
+	RET
+
+wide_part:
 	MOVQ       c+56(FP), AX
 	MOVQ       ldc+64(FP), CX
 	VMOVUPS    Y1, (AX)
@@ -9395,6 +9576,26 @@ narrow_summed:
 	VADDPS     Y7, Y6, Y6
 
 narrow_added:
+	MOVQ    cols+48(FP), AX
+	CMPQ    AX, $0x08
+	JL      narrow_part
+	MOVQ    c+56(FP), AX
+	MOVQ    ldc+64(FP), CX
+	VMOVUPS Y1, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Y2, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Y3, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Y4, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Y5, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Y6, (AX)
+	VZEROUPPER
+	RET
+
+narrow_part:
 	MOVQ       c+56(FP), AX
 	MOVQ       ldc+64(FP), CX
 	VMASKMOVPS Y1, Y0, (AX)

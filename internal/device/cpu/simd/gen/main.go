@@ -13,23 +13,24 @@ import (
 	"github.com/mmcloughlin/avo/printer"
 )
 
-// families lists what is written for amd64: a family's kernels for both instruction sets.
+// families lists what is written: a family's kernels for both instruction sets of amd64, and for arm64.
 var families = []struct {
 	name  string
-	write func(c *build.Context)
+	amd64 func(c *build.Context)
+	arm64 func(a *arm) // nil where plain Go does
 }{
-	{"peak", peaks},
-	{"tile", tiles},
-	{"pack", packs},
-	{"gemv", gemvs},
-	{"pause", pauses},
-	{"softmax", vectors(softmaxes)},
-	{"activation", vectors(activations)},
-	{"dropout", vectors(dropouts)},
-	{"norm", vectors(norms)},
-	{"sums", vectors(additions)},
-	{"optimizer", vectors(optimizers)},
-	{"strip", vectors(scores)},
+	{"peak", peaks, neonPeaks},
+	{"tile", tiles, neonTiles},
+	{"pack", packs, neonPacks},
+	{"gemv", gemvs, neonGemvs},
+	{"pause", pauses, nil},
+	{"softmax", vectors(softmaxes), neonVectors(softmaxes)},
+	{"activation", vectors(activations), neonVectors(activations)},
+	{"dropout", vectors(dropouts), neonVectors(dropouts)},
+	{"norm", vectors(norms), neonVectors(norms)},
+	{"sums", vectors(additions), neonVectors(additions)},
+	{"optimizer", vectors(optimizers), neonVectors(optimizers)},
+	{"strip", vectors(scores), neonVectors(scores)},
 }
 
 func main() {
@@ -38,13 +39,12 @@ func main() {
 		os.Exit(2)
 	}
 	for _, f := range families {
-		if err := write(filepath.Join(os.Args[1], f.name+"_amd64"), f.write); err != nil {
-			fmt.Fprintf(os.Stderr, "gen: %s: %v\n", f.name, err)
-			os.Exit(1)
+		base := filepath.Join(os.Args[1], f.name)
+		err := write(base+"_amd64", f.amd64)
+		if err == nil && f.arm64 != nil {
+			err = writeNEON(base+"_arm64", f.arm64)
 		}
-	}
-	for _, f := range neonFamilies {
-		if err := writeNEON(filepath.Join(os.Args[1], f.name+"_arm64"), f.write); err != nil {
+		if err != nil {
 			fmt.Fprintf(os.Stderr, "gen: %s: %v\n", f.name, err)
 			os.Exit(1)
 		}

@@ -11,24 +11,6 @@ import (
 	"github.com/mmcloughlin/avo/printer"
 )
 
-// neonFamilies lists what is written for arm64. avo knows amd64 only: the text is printed here.
-var neonFamilies = []struct {
-	name  string
-	write func(a *arm)
-}{
-	{"peak", neonPeaks},
-	{"tile", neonTiles},
-	{"pack", neonPacks},
-	{"gemv", neonGemvs},
-	{"softmax", neonVectors(softmaxes)},
-	{"activation", neonVectors(activations)},
-	{"dropout", neonVectors(dropouts)},
-	{"norm", neonVectors(norms)},
-	{"sums", neonVectors(additions)},
-	{"optimizer", neonVectors(optimizers)},
-	{"strip", neonVectors(scores)},
-}
-
 // xreg is a general register of arm64, vreg a vector register of four floats.
 type xreg int
 type vreg int
@@ -49,7 +31,8 @@ const (
 	allVregs = 1<<32 - 1
 )
 
-// arm is a file of kernels for arm64, and the one that is being written.
+// arm is a file of kernels for arm64, and the one that is being written. avo knows amd64 only: the text of
+// arm64 is printed here.
 type arm struct {
 	file   *ir.File // the declarations
 	text   bytes.Buffer

@@ -16,8 +16,6 @@ var binaryNEON = map[opcode]formNEON{
 	opSub: {"fsub", 0x4ea0d400},
 	opMul: {"fmul", 0x6e20dc00},
 	opDiv: {"fdiv", 0x6e20fc00},
-	opMin: {"fmin", 0x4ea0f400},
-	opMax: {"fmax", 0x4e20f400},
 }
 
 var bitsNEON = map[opcode]string{opAnd: "VAND", opOr: "VORR", opXor: "VEOR"}
@@ -59,6 +57,10 @@ func (l *neonVector) lower(c instruction) {
 		l.scale2(c)
 	case opLess, opLessEqual, opNotLess, opUnordered:
 		l.compare(c)
+	case opMin:
+		l.extreme(c, "fmin", 0x4ea0f400)
+	case opMax:
+		l.extreme(c, "fmax", 0x4e20f400)
 	case opChoose:
 		m := l.masks[value(c.mask)]
 		a, b := l.reg(c.args[0]), l.reg(c.args[1])
@@ -142,6 +144,21 @@ func (l *neonVector) blend(to, m, n, o vreg) {
 		l.move(to, m)
 		l.ins("VBSL", o.b16(), n.b16(), to.b16())
 	}
+}
+
+// extreme takes the second operand where the first is NaN: only a constant first one has an instruction for that.
+func (l *neonVector) extreme(c instruction, name string, bits uint32) {
+	n, m := l.reg(c.args[0]), l.reg(c.args[1])
+	if _, constant := l.k.constants[c.args[0]]; constant {
+		l.three(name, bits, l.result(c.dst), n, m)
+		return
+	}
+	first, larger, smaller := l.temp(), n, m
+	if c.op == opMin {
+		larger, smaller = m, n
+	}
+	l.three("fcmgt", 0x6ea0e400, first, larger, smaller)
+	l.blend(l.result(c.dst), first, n, m)
 }
 
 // where clears the lanes where the mask says no.

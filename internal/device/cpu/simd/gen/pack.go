@@ -25,6 +25,7 @@ func packRows(c *build.Context, s isa) {
 	packRowsOf(c, s, 1, "narrow")
 }
 
+// packRowsOf is the kernel for rows that need width registers.
 func packRowsOf(c *build.Context, s isa, width int, label string) {
 	last := newTail(c, s, argument(c, "cols"), width)
 	k, src, ld := argument(c, "k"), argument(c, "src"), argument(c, "ld")
@@ -112,8 +113,8 @@ func packStore(c *build.Context, rows []reg.VecVirtual, to, ldd, have reg.GPVirt
 	c.Label("stored")
 }
 
-// transpose4 transposes, of four registers, the squares of four floats that their quarters (halves) make.
-func transpose4(c *build.Context, x []reg.VecVirtual, s isa) []reg.VecVirtual {
+// transpose4 transposes four registers, each quarter of four floats (in AVX2 half) by itself.
+func transpose4(c *build.Context, s isa, x []reg.VecVirtual) []reg.VecVirtual {
 	t, y := s.vecs(c, 4), s.vecs(c, 4)
 	for i := 0; i < 4; i += 2 {
 		c.VUNPCKLPS(x[i+1], x[i], t[i])
@@ -127,7 +128,7 @@ func transpose4(c *build.Context, x []reg.VecVirtual, s isa) []reg.VecVirtual {
 }
 
 func transpose8(c *build.Context, x []reg.VecVirtual) []reg.VecVirtual {
-	upper, lower := transpose4(c, x[:4], avx2), transpose4(c, x[4:], avx2)
+	upper, lower := transpose4(c, avx2, x[:4]), transpose4(c, avx2, x[4:])
 	y := avx2.vecs(c, 8)
 	for i := range 4 {
 		c.VPERM2F128(operand.Imm(0x20), lower[i], upper[i], y[i])
@@ -139,7 +140,7 @@ func transpose8(c *build.Context, x []reg.VecVirtual) []reg.VecVirtual {
 func transpose16(c *build.Context, x []reg.VecVirtual) []reg.VecVirtual {
 	var group [4][]reg.VecVirtual // column 4*quarter+i of rows 4*g and on, at [g][i]
 	for g := range group {
-		group[g] = transpose4(c, x[4*g:4*g+4], avx512)
+		group[g] = transpose4(c, avx512, x[4*g:4*g+4])
 	}
 	y := make([]reg.VecVirtual, 16)
 	for i := range 4 {

@@ -3,27 +3,27 @@ package main
 // scores are the kernels of scores.go.
 var scores = []routine{{
 	name: "tops", doc: "is Scores.Tops.",
-	signature: "func(s *float32, ld, rows, n, tail int, edge *float32, back int, state, change *float32)",
+	signature: "func(s *float32, ld, rows, n, tail int, edge *float32, back int, scale float32, state, change *float32)",
 	write:     writeTops,
 }, {
 	name: "firstTops", doc: "is Scores.FirstTops.",
-	signature: "func(s *float32, ld, rows, n, tail int, edge *float32, back int, state *float32)",
+	signature: "func(s *float32, ld, rows, n, tail int, edge *float32, back int, scale float32, state *float32)",
 	write:     writeFirstTops,
 }, {
 	name: "weights", doc: "is Scores.Weights.",
-	signature: "func(s *float32, ld, rows, n, tail int, edge *float32, back int, state *float32)",
+	signature: "func(s *float32, ld, rows, n, tail int, edge *float32, back int, scale float32, state *float32)",
 	write:     writeWeights,
 }, {
 	name: "deltas", doc: "is Scores.Deltas.",
-	signature: "func(s *float32, ld, rows, n, tail int, edge *float32, back int, dw, stats, delta *float32)",
+	signature: "func(s *float32, ld, rows, n, tail int, edge *float32, back int, scale float32, dw, stats, delta *float32)",
 	write:     writeDeltas,
 }, {
 	name: "weightGrad", doc: "is Scores.WeightGrad.",
-	signature: "func(s *float32, ld, rows, n, tail int, edge *float32, back int, dw, delta *float32)",
+	signature: "func(s *float32, ld, rows, n, tail int, edge *float32, back int, slope float32, dw, delta *float32)",
 	write:     writeWeightGrad,
 }, {
 	name: "scoreGrad", doc: "is Scores.ScoreGrad.",
-	signature: "func(s *float32, ld, rows, n, tail int, edge *float32, back int, dw, stats, delta *float32)",
+	signature: "func(s *float32, ld, rows, n, tail int, edge *float32, back int, scale, slope float32, dw, stats, delta *float32)",
 	write:     writeScoreGrad,
 }, {
 	name: "dotStrips", doc: "is Scores.DotStrips.",
@@ -31,7 +31,6 @@ var scores = []routine{{
 	write: func(k *kernel) {
 		const unroll = 4
 		to, x, ldx, y, ldy, n := k.pointer("to"), k.pointer("x"), k.count("ldx"), k.pointer("y"), k.count("ldy"), k.count("n")
-		k.hold(12)
 		k.times(k.count("rows"), func() {
 			p, q := k.copy(x), k.copy(y)
 			sums := k.variables(unroll, k.constant(0))
@@ -58,7 +57,6 @@ var scores = []routine{{
 	write: func(k *kernel) {
 		y, ldy, x, ldx, n := k.pointer("y"), k.count("ldy"), k.pointer("x"), k.count("ldx"), k.count("n")
 		factor, step := k.pointer("factor"), k.count("step")
-		k.hold(12)
 		k.times(k.count("rows"), func() {
 			p, q, f := k.copy(y), k.copy(x), k.loadOne(factor, 0)
 			k.each(n, 4, func(int) { k.store(p, k.mul(k.load(q), f)) }, p, q)
@@ -91,29 +89,32 @@ func (r *scoreRows) each(body func()) {
 
 const scoreTurn = 4 // vectors of a turn
 
-// row runs body for the elements of a row, at s and at more pointers. In the tail the edge is given, else 0.
-func (r *scoreRows) row(body func(u int, s scalar, edge value), more ...scalar) {
+// row runs body for the elements of a row, at s and at more pointers. In the tail it is told which count, else counts
+// is 0: all.
+func (r *scoreRows) row(body func(u int, s scalar, counts mask), more ...scalar) {
 	s := r.copy(r.s)
 	r.kernel.each(r.n, scoreTurn, func(u int) { body(u, s, 0) }, append(more, s)...)
 	edge := r.copy(r.edge)
-	r.kernel.each(r.tail, 1, func(int) { body(0, s, r.load(edge)) }, append(more, s, edge)...)
+	r.kernel.each(r.tail, 1, func(int) { body(0, s, r.notLess(r.load(edge), r.constant(0))) }, append(more, s, edge)...)
 }
 
 // score loads the score at s, -Inf where it does not count.
-func (r *scoreRows) score(s scalar, edge value) value {
-	if edge == 0 {
+func (r *scoreRows) score(s scalar, counts mask) value {
+	if counts == 0 {
 		return r.load(s)
 	}
-	return r.min(r.load(s), edge)
+	return r.choose(counts, r.load(s), r.bits(minusInf))
 }
 
-// counting is v, but 0 where the edge says that it does not count.
-func (r *scoreRows) counting(v, edge value) value {
-	if edge == 0 {
+// counting is v, 0 where it does not count.
+func (r *scoreRows) counting(v value, counts mask) value {
+	if counts == 0 {
 		return v
 	}
-	return r.where(r.notLess(edge, r.constant(0)), v)
+	return r.where(counts, v)
 }
+
+const minusInf = 0xff800000 // as bits of a float32
 
 // expWeight writes e^x for x <= 0 with an error of 2e-7, but 0 where that is less than 2^-72: float32 sums of
 // weights do not notice it, and products with numbers near the smallest take a hundred times as long. NaN stays.
@@ -135,10 +136,10 @@ func expWeight(k *kernel, x value) value {
 var weightCoefficients = []float64{1, 1, 0.49999231, 0.16667115, 0.04189016, 0.00831252}
 
 func writeTops(k *kernel) {
-	r, state, change := newScoreRows(k), k.pointer("state"), k.pointer("change")
+	r, scale, state, change := newScoreRows(k), k.argument("scale"), k.pointer("state"), k.pointer("change")
 	r.each(func() {
 		before := k.loadOne(state, 0)
-		top := k.max(writeTop(r), before)
+		top := k.max(k.mul(writeTop(r), scale), before)
 		grown := expWeight(k, k.sub(before, finiteTop(k, top)))
 		k.storeOne(state, 0, top)
 		k.storeOne(state, 4, k.mul(k.loadOne(state, 4), grown))
@@ -150,27 +151,27 @@ func writeTops(k *kernel) {
 
 // writeTop writes the largest score of a row.
 func writeTop(r *scoreRows) value {
-	tops := r.variables(scoreTurn, r.bits(0xff800000)) // -Inf
-	r.row(func(u int, s scalar, edge value) { r.set(tops[u], r.max(r.score(s, edge), tops[u])) })
+	tops := r.variables(scoreTurn, r.bits(minusInf))
+	r.row(func(u int, s scalar, counts mask) { r.set(tops[u], r.max(r.score(s, counts), tops[u])) })
 	return r.largest(r.reduce(r.max, tops))
 }
 
 func writeFirstTops(k *kernel) {
-	r, state := newScoreRows(k), k.pointer("state")
+	r, scale, state := newScoreRows(k), k.argument("scale"), k.pointer("state")
 	r.each(func() {
-		k.storeOne(state, 0, writeTop(r))
+		k.storeOne(state, 0, k.mul(writeTop(r), scale))
 		k.storeOne(state, 4, k.constant(0))
 		k.skip(state, 8)
 	})
 }
 
 func writeWeights(k *kernel) {
-	r, state := newScoreRows(k), k.pointer("state")
+	r, scale, state := newScoreRows(k), k.argument("scale"), k.pointer("state")
 	k.hold(12)
 	r.each(func() {
 		shift, sums := finiteTop(k, k.loadOne(state, 0)), k.variables(scoreTurn, k.constant(0))
-		r.row(func(u int, s scalar, edge value) {
-			w := expWeight(k, k.sub(r.score(s, edge), shift))
+		r.row(func(u int, s scalar, counts mask) {
+			w := expWeight(k, k.sub(k.mul(r.score(s, counts), scale), shift))
 			k.store(s, w)
 			k.set(sums[u], k.add(sums[u], w))
 		})
@@ -179,21 +180,23 @@ func writeWeights(k *kernel) {
 	})
 }
 
-// finiteTop writes 0 for -Inf, the maximum of scores that are all -Inf.
+// finiteTop writes top, but 0 for -Inf, the maximum of scores that are all -Inf.
 func finiteTop(k *kernel, top value) value {
 	return k.where(k.notLess(top, k.bits(0xff7fffff)), top) // the least finite number
 }
 
 func writeScoreGrad(k *kernel) {
-	r, dw, stats, delta := newScoreRows(k), k.pointer("dw"), k.pointer("stats"), k.pointer("delta")
+	r, scale, slope := newScoreRows(k), k.argument("scale"), k.argument("slope")
+	dw, stats, delta := k.pointer("dw"), k.pointer("stats"), k.pointer("delta")
 	k.hold(12)
 	r.each(func() {
 		shift, inv, sub := k.loadOne(stats, 0), k.loadOne(stats, 4), k.loadOne(delta, 0)
+		steep := k.mul(inv, slope)
 		ds := k.copy(dw)
-		r.row(func(_ int, s scalar, edge value) {
-			w := k.mul(expWeight(k, k.sub(r.score(s, edge), shift)), inv)
-			k.store(s, w)
-			k.store(ds, r.counting(k.mul(w, k.sub(k.load(ds), sub)), edge))
+		r.row(func(_ int, s scalar, counts mask) {
+			e := expWeight(k, k.sub(k.mul(r.score(s, counts), scale), shift))
+			k.store(s, k.mul(e, inv))
+			k.store(ds, r.counting(k.mul(k.mul(e, steep), k.sub(k.load(ds), sub)), counts))
 		}, ds)
 		k.advance(dw, r.ld)
 		k.skip(stats, 8)
@@ -202,15 +205,15 @@ func writeScoreGrad(k *kernel) {
 }
 
 func writeDeltas(k *kernel) {
-	r, dw, stats, delta := newScoreRows(k), k.pointer("dw"), k.pointer("stats"), k.pointer("delta")
+	r, scale, dw, stats, delta := newScoreRows(k), k.argument("scale"), k.pointer("dw"), k.pointer("stats"), k.pointer("delta")
 	k.hold(12)
 	r.each(func() {
 		shift, inv, sums := k.loadOne(stats, 0), k.loadOne(stats, 4), k.variables(scoreTurn, k.constant(0))
 		q := k.copy(dw)
-		r.row(func(u int, s scalar, edge value) {
-			w := k.mul(expWeight(k, k.sub(r.score(s, edge), shift)), inv)
+		r.row(func(u int, s scalar, counts mask) {
+			w := k.mul(expWeight(k, k.sub(k.mul(r.score(s, counts), scale), shift)), inv)
 			k.store(s, w)
-			k.set(sums[u], k.fma(w, r.counting(k.load(q), edge), sums[u]))
+			k.set(sums[u], k.fma(w, r.counting(k.load(q), counts), sums[u]))
 		}, q)
 		k.storeOne(delta, 0, k.sum(k.reduce(k.add, sums)))
 		k.skip(delta, 4)
@@ -220,11 +223,11 @@ func writeDeltas(k *kernel) {
 }
 
 func writeWeightGrad(k *kernel) {
-	r, dw, delta := newScoreRows(k), k.pointer("dw"), k.pointer("delta")
+	r, slope, dw, delta := newScoreRows(k), k.argument("slope"), k.pointer("dw"), k.pointer("delta")
 	r.each(func() {
 		sub, ds := k.loadOne(delta, 0), k.copy(dw)
-		r.row(func(_ int, s scalar, edge value) {
-			k.store(ds, r.counting(k.mul(k.load(s), k.sub(k.load(ds), sub)), edge))
+		r.row(func(_ int, s scalar, counts mask) {
+			k.store(ds, r.counting(k.mul(k.mul(k.load(s), slope), k.sub(k.load(ds), sub)), counts))
 		}, ds)
 		k.advance(dw, r.ld)
 		k.skip(delta, 4)
@@ -234,7 +237,6 @@ func writeWeightGrad(k *kernel) {
 // writeJoin writes y = f(y, x) for rows of y and x.
 func writeJoin(k *kernel, f func(a, b value) value) {
 	y, ldy, x, ldx, n := k.pointer("y"), k.count("ldy"), k.pointer("x"), k.count("ldx"), k.count("n")
-	k.hold(12)
 	k.times(k.count("rows"), func() {
 		p, q := k.copy(y), k.copy(x)
 		k.each(n, 4, func(int) { k.store(p, f(k.load(p), k.load(q))) }, p, q)

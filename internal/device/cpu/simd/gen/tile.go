@@ -41,12 +41,22 @@ func tileBody(c *build.Context, s isa, rows, width int, name string) {
 	tilePrefetch(c, s, rows, width, label)
 	tileSums(c, s, sums, label)
 	tileAdd(c, s, sums, last, label)
+	if s.bytes == 32 { // whole tiles apart: some processors take long for masked stores
+		c.CMPQ(argument(c, "cols"), operand.Imm(uint64(width*s.lanes())))
+		c.JL(operand.LabelRef(label("part")))
+		tileStore(c, s, sums, func(_ int, r reg.Register, m operand.Mem) { c.VMOVUPS(r, m) })
+		c.Label(label("part"))
+	}
+	tileStore(c, s, sums, last.store)
+}
+
+func tileStore(c *build.Context, s isa, sums [][]reg.VecVirtual, store func(i int, r reg.Register, m operand.Mem)) {
 	to, ldc := argument(c, "c"), argument(c, "ldc")
 	for i, row := range sums {
 		for j, r := range row {
-			last.store(j, r, at(to, j*s.bytes))
+			store(j, r, at(to, j*s.bytes))
 		}
-		if i < rows-1 {
+		if i < len(sums)-1 {
 			c.ADDQ(ldc, to)
 		}
 	}
@@ -102,7 +112,7 @@ func tileSums(c *build.Context, s isa, sums [][]reg.VecVirtual, label func(strin
 	k, b, ldb := argument(c, "k"), argument(c, "b"), argument(c, "ldb")
 	element, next := tileRows(c, len(sums))
 	bs, as := s.vecs(c, len(sums[0])), s.vecs(c, 2)
-	ahead := c.GP64()
+	ahead := c.GP64() // rows of B that are not packed lie too far apart for the processor to see them come
 	c.MOVQ(ldb, ahead)
 	c.SHLQ(operand.Imm(4), ahead)
 	step := func() {

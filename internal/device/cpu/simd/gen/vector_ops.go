@@ -86,7 +86,7 @@ func (k *kernel) sub(a, b value) value { return k.binary(opSub, a, b) }
 func (k *kernel) mul(a, b value) value { return k.binary(opMul, a, b) }
 func (k *kernel) div(a, b value) value { return k.binary(opDiv, a, b) }
 
-// min and max are b where b is NaN.
+// min and max are b where one of them is NaN.
 func (k *kernel) min(a, b value) value { return k.binary(opMin, a, b) }
 func (k *kernel) max(a, b value) value { return k.binary(opMax, a, b) }
 
