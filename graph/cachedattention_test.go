@@ -72,11 +72,7 @@ func TestCachedAttentionInParts(t *testing.T) {
 
 func TestCachedAttentionErrors(t *testing.T) {
 	g := gorgonia.NewGraph()
-	made := 0
-	of := func(typ tensor.Dtype, shape ...int) *node {
-		made++
-		return leaf(g, fmt.Sprint("input", made), typ, shape, make([]float64, size(shape)))
-	}
+	of := zeros(g)
 	x := func(shape ...int) *node { return of(tensor.Float64, shape...) }
 	at := func(b int) *node { return of(tensor.Int64, b, 2) }
 	cache := x(1, 2, 8, 3)

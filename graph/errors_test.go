@@ -1,7 +1,6 @@
 package graph_test
 
 import (
-	"fmt"
 	"strings"
 	"testing"
 
@@ -15,11 +14,7 @@ import (
 // TestErrors gives builders inputs that they must refuse; the error names the numbers that do not fit.
 func TestErrors(t *testing.T) {
 	g := gorgonia.NewGraph()
-	made := 0
-	of := func(typ tensor.Dtype, shape ...int) *node {
-		made++
-		return leaf(g, fmt.Sprint("input", made), typ, shape, make([]float64, size(shape)))
-	}
+	of := zeros(g)
 	x := func(shape ...int) *node { return of(tensor.Float64, shape...) }
 	single, ids, mask := tensor.Float32, tensor.Int32, tensor.Bool
 	first := func(n, _ *node, err error) (*node, error) { return n, err }

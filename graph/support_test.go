@@ -58,6 +58,15 @@ var composedForm = form{
 
 var forms = []form{fusedForm, composedForm}
 
+// zeros returns a function that adds inputs of zeros to g, each of a name of its own.
+func zeros(g *gorgonia.ExprGraph) func(typ tensor.Dtype, shape ...int) *node {
+	made := 0
+	return func(typ tensor.Dtype, shape ...int) *node {
+		made++
+		return leaf(g, fmt.Sprint("input", made), typ, shape, make([]float64, size(shape)))
+	}
+}
+
 // leaf adds an input with values to a graph; data holds float64 whatever the type.
 func leaf(g *gorgonia.ExprGraph, name string, t tensor.Dtype, shape []int, data []float64) *node {
 	if len(shape) == 0 {

@@ -18,7 +18,7 @@ func Peak(threads int) (float64, error) {
 		return 0, err
 	}
 	loop, turn, turns := plainMultiplyAdds, plainTurn, 200_000
-	if set != nil && set.MultiplyAdds != nil {
+	if set != nil {
 		loop, turn, turns = set.MultiplyAdds, set.MultiplyAddsTurn, 2_000_000
 	}
 	counts := buffers(threads, set)
@@ -40,7 +40,7 @@ func bandwidth(threads, bytes, runs int) (float64, error) {
 		return 0, err
 	}
 	loop, turn := plainRead, plainTurn
-	if set != nil && set.Read != nil {
+	if set != nil {
 		loop, turn = set.Read, set.ReadTurn
 	}
 	turns := max(1, bytes/threads/floatBytes/turn)

@@ -207,11 +207,13 @@ type cachedKernels[F float] struct {
 }
 
 func cachedKernelsOf[F float](d *Device) cachedKernels[F] {
+	e := exponentialsOn[F](d)
+	exp := func(s []F) float64 { return e.row(s, s, e.shift(s)) }
 	set := vectors[F](d)
 	if set == nil {
 		return cachedKernels[F]{
 			dot: func(s, q []F, keys matrix[F]) { dots(s, s, q, q, keys) },
-			exp: func(s []F) float64 { return expRow(s, s, shiftOf(s)) },
+			exp: exp,
 			add: func(y, s []F, values matrix[F]) { accumulate(y, s, 1, values, len(s)) },
 		}
 	}
@@ -220,18 +222,9 @@ func cachedKernelsOf[F float](d *Device) cachedKernels[F] {
 		dot: func(s, q []F, keys matrix[F]) {
 			set.DotRows(len(s), len(q), address(q), address(keys.data), bytes(keys), address(s))
 		},
-		exp: func(s []F) float64 {
-			shift := set.Max(len(s), address(s))
-			if math.IsInf(float64(shift), -1) {
-				shift = 0 // see shiftOf
-			}
-			return float64(set.Exp(len(s), address(s), address(s), shift))
-		},
+		exp: exp,
 		add: func(y, s []F, values matrix[F]) {
 			set.AddRows(len(s), len(y), address(s), address(values.data), bytes(values), address(y))
 		},
 	}
 }
-
-// address returns the address of the first element of x, whose elements are float32.
-func address[F float](x []F) *float32 { return (*float32)(unsafe.Pointer(unsafe.SliceData(x))) }

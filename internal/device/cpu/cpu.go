@@ -71,6 +71,9 @@ func vectors[F float](d *Device) *simd.Set {
 	return d.vector
 }
 
+// address returns the address of the first element of x, whose elements are float32.
+func address[F float](x []F) *float32 { return (*float32)(unsafe.Pointer(unsafe.SliceData(x))) }
+
 // Alloc returns zeroed Go memory, aligned to 64 bytes; a large one to huge pages, and of such where the
 // system has them: products read many rows at once, each of which would need a page of its own.
 func (d *Device) Alloc(bytes int) (unsafe.Pointer, error) {

@@ -138,17 +138,14 @@ func inputOf[F float](d *Device, k device.Kernel, kind device.ActivationKind) (f
 }
 
 func prepareLinearWeightGrad[F float](d *Device, k device.LinearWeightGrad, out, in []device.Buffer) (device.Launch, error) {
-	inputs := 2
-	if k.Add {
-		inputs = 3
-	}
-	if err := checkCount(k, out, in, 1, inputs); err != nil {
+	base, in, err := takeBase[F](k, k.Add, out, in, 1, 2)
+	if err != nil {
 		return nil, err
 	}
-	if err := checkFloat[F](k, slices.Concat(in, out)...); err != nil {
+	x, dy, dw := in[0], in[1], out[0]
+	if err := checkFloat[F](k, x, dy, dw); err != nil {
 		return nil, err
 	}
-	x, dy, dw := in[inputs-2], in[inputs-1], out[0]
 	n := len(x.Shape) - 1
 	if n < 0 || len(dy.Shape) != n+1 || !slices.Equal(x.Shape[:n], dy.Shape[:n]) {
 		return nil, errShapes(k, "x and dy differ in a leading axis", x, dy)
@@ -157,7 +154,7 @@ func prepareLinearWeightGrad[F float](d *Device, k device.LinearWeightGrad, out,
 	if err != nil {
 		return nil, err
 	}
-	g := &gemm[F]{count: 1, c: device.Slice[F](dw), inputA: input}
+	g := &gemm[F]{count: 1, start: device.Slice[F](base), c: device.Slice[F](dw), inputA: input}
 	if k.TransW { // dw = dyᵀ·x
 		x, dy = dy, x
 		g.inputA, g.inputB = nil, input
@@ -169,11 +166,5 @@ func prepareLinearWeightGrad[F float](d *Device, k device.LinearWeightGrad, out,
 	}
 	g.a = rowMajor(device.Slice[F](x), g.m, true)
 	g.b = rowMajor(device.Slice[F](dy), g.n, true)
-	if k.Add {
-		if err := checkShape(k, "base", in[0], g.m, g.n); err != nil {
-			return nil, err
-		}
-		g.start = device.Slice[F](in[0])
-	}
 	return g.launch(d), nil
 }

@@ -116,7 +116,7 @@ func (p *pool) join() {
 				break
 			}
 		}
-		p.wait.Store(asleep)
+		p.wait.Swap(asleep) // not Store: emulators of arm64 let the next load overtake that
 		if p.busy.Load() == 0 && p.wait.CompareAndSwap(asleep, ready) {
 			return
 		}

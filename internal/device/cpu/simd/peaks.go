@@ -1,6 +1,6 @@
 package simd
 
-// Peaks is loops that measure what the machine can do at best; a set may lack them.
+// Peaks is loops that measure what the machine can do at best.
 type Peaks struct {
 	// MultiplyAdds makes MultiplyAddsTurn multiply-adds in each of turns, which is at least 1, that do not
 	// wait for each other, and sets Lanes counts to their number: exactly, up to 300,000 turns.

@@ -23,14 +23,15 @@ func eachPlacement(t *testing.T, f func(t *testing.T, s *Set, place func(n int) 
 	for _, s := range Sets() {
 		for name, place := range placements {
 			t.Run(s.Name+"/"+name, func(t *testing.T) {
+				numbers = rand.New(rand.NewPCG(1, 2))
 				f(t, s, func(n int) []float32 { return place(t, n) })
 			})
 		}
 	}
 }
 
-// numbers are the same in every run.
-var numbers = rand.New(rand.NewPCG(1, 2))
+// numbers are random, but the same in every test and run: eachPlacement begins them anew.
+var numbers *rand.Rand
 
 // normal fills x with random values about a mean.
 func normal(x []float32, mean, deviation float64) []float32 {

@@ -16,19 +16,26 @@ func expNegative(k *kernel, x value) value { return expOf(k, x, 0) }
 func expOf(k *kernel, x, low value) value {
 	const (
 		least   = -86.6
-		perLn2  = 1.44269504088896341
-		magic   = 3 << 22     // the floats beside it are whole numbers: adding it rounds
 		ln2High = 0x1.62e4p-1 // n times it is exact
 		ln2Low  = 0x1.7f7d1cf79abcap-20
 	)
 	whole := k.notLess(x, k.constant(least))
 	x = k.max(k.constant(least), x)
-	n := k.sub(k.fma(x, k.constant(perLn2), k.constant(magic)), k.constant(magic))
+	n := timesLn2(k, x)
 	r := k.fnma(n, k.constant(ln2Low), k.fnma(n, k.constant(ln2High), x))
 	if low != 0 {
 		r = k.add(r, low)
 	}
 	return k.where(whole, k.scale2(k.polynomial(r, expCoefficients...), n))
+}
+
+// timesLn2 is the whole number of times that ln2 goes into x, the nearest.
+func timesLn2(k *kernel, x value) value {
+	const (
+		perLn2 = 1.44269504088896341
+		magic  = 3 << 22 // the floats beside it are whole numbers: adding it rounds
+	)
+	return k.sub(k.fma(x, k.constant(perLn2), k.constant(magic)), k.constant(magic))
 }
 
 // expCoefficients are those of e^r for |r| <= ln2/2, from r^0: a minimax fit of the relative error, 3e-9, with the

@@ -18,18 +18,11 @@ var binaryNEON = map[opcode]formNEON{
 	opDiv: {"fdiv", 0x6e20fc00},
 }
 
-var bitsNEON = map[opcode]string{opAnd: "VAND", opOr: "VORR", opXor: "VEOR"}
-
 // lower writes one instruction.
 func (l *neonVector) lower(c instruction) {
 	if f, ok := binaryNEON[c.op]; ok {
 		n, m := l.reg(c.args[0]), l.reg(c.args[1])
 		l.three(f.name, f.bits, l.result(c.dst), n, m)
-		return
-	}
-	if op, ok := bitsNEON[c.op]; ok {
-		n, m := l.reg(c.args[0]), l.reg(c.args[1])
-		l.ins(op, m.b16(), n.b16(), l.result(c.dst).b16())
 		return
 	}
 	switch c.op {
@@ -45,17 +38,17 @@ func (l *neonVector) lower(c instruction) {
 		l.copyTo(l.result(c.dst), c.args[0])
 	case opActive:
 		l.active(c)
+	case opAnd:
+		n, m := l.reg(c.args[0]), l.reg(c.args[1])
+		l.ins("VAND", m.b16(), n.b16(), l.result(c.dst).b16())
 	case opFMA, opFMS, opFNMA, opFMAWide:
 		l.fused(c)
 	case opSqrt:
 		n := l.reg(c.args[0])
 		l.two("fsqrt", 0x6ea1f800, l.result(c.dst), n)
-	case opRound:
-		n := l.reg(c.args[0])
-		l.two("frintn", 0x4e218800, l.result(c.dst), n)
 	case opScale2:
 		l.scale2(c)
-	case opLess, opLessEqual, opNotLess, opUnordered:
+	case opLess, opLessEqual, opNotLess:
 		l.compare(c)
 	case opMin:
 		l.extreme(c, "fmin", 0x4ea0f400)
@@ -181,16 +174,8 @@ func (l *neonVector) compare(c instruction) {
 		greater("fcmgt", 0x6ea0e400)
 	case opLessEqual:
 		greater("fcmge", 0x6e20e400)
-	case opUnordered:
-		const equal = 0x4e20e400
-		l.three("fcmeq", equal, to, n, n)
-		if m != n {
-			other := l.temp()
-			l.three("fcmeq", equal, other, m, m)
-			l.ins("VAND", other.b16(), to.b16(), to.b16())
-		}
 	}
-	l.masks[c.dst] = maskNEON{to, c.op == opNotLess || c.op == opUnordered}
+	l.masks[c.dst] = maskNEON{to, c.op == opNotLess}
 }
 
 // fused adds the product to the summand where nobody needs that any more, else to a copy of it.

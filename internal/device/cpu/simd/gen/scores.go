@@ -120,13 +120,11 @@ const minusInf = 0xff800000 // as bits of a float32
 // weights do not notice it, and products with numbers near the smallest take a hundred times as long. NaN stays.
 func expWeight(k *kernel, x value) value {
 	const (
-		least  = -49.9
-		perLn2 = 1.44269504088896341
-		magic  = 3 << 22 // the floats beside it are whole numbers: adding it rounds
-		ln2    = 0.693147180559945309
+		least = -49.9
+		ln2   = 0.693147180559945309
 	)
 	counts := k.notLess(x, k.constant(least))
-	n := k.sub(k.fma(x, k.constant(perLn2), k.constant(magic)), k.constant(magic))
+	n := timesLn2(k, x)
 	p := k.polynomial(k.fnma(n, k.constant(ln2), x), weightCoefficients...)
 	return k.where(counts, k.scale2(p, n))
 }

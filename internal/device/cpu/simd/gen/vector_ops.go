@@ -34,18 +34,14 @@ const (
 	opMin
 	opMax
 	opAnd
-	opOr
-	opXor
 	opFMA
 	opFMS
 	opFNMA
 	opSqrt
-	opRound
 	opScale2
 	opLess
 	opLessEqual
 	opNotLess
-	opUnordered
 	opChoose
 	opWhere
 	opSum
@@ -90,11 +86,6 @@ func (k *kernel) div(a, b value) value { return k.binary(opDiv, a, b) }
 func (k *kernel) min(a, b value) value { return k.binary(opMin, a, b) }
 func (k *kernel) max(a, b value) value { return k.binary(opMax, a, b) }
 
-// and, or and xor join bits.
-func (k *kernel) and(a, b value) value { return k.binary(opAnd, a, b) }
-func (k *kernel) or(a, b value) value  { return k.binary(opOr, a, b) }
-func (k *kernel) xor(a, b value) value { return k.binary(opXor, a, b) }
-
 // fma is a*b + c, fms is a*b - c, fnma is c - a*b, rounded once.
 func (k *kernel) fma(a, b, c value) value  { return k.ternary(opFMA, a, b, c) }
 func (k *kernel) fms(a, b, c value) value  { return k.ternary(opFMS, a, b, c) }
@@ -102,21 +93,16 @@ func (k *kernel) fnma(a, b, c value) value { return k.ternary(opFNMA, a, b, c) }
 
 func (k *kernel) sqrt(a value) value { return k.unary(opSqrt, a) }
 
-// round is the nearest integer, the even one of two.
-func (k *kernel) round(a value) value { return k.unary(opRound, a) }
-
 // scale2 is a * 2^n for a whole n from -125 to 128 and a result that is not subnormal; NaN where a is.
 func (k *kernel) scale2(a, n value) value { return k.binary(opScale2, a, n) }
 
-// abs and neg work on the sign's bit.
-func (k *kernel) abs(a value) value { return k.and(a, k.bits(1<<31-1)) }
-func (k *kernel) neg(a value) value { return k.xor(a, k.bits(1<<31)) }
+// abs clears the bit of the sign.
+func (k *kernel) abs(a value) value { return k.binary(opAnd, a, k.bits(1<<31-1)) }
 
-// less is a < b, lessEqual a <= b, notLess a >= b or one of them NaN, unordered one of them NaN.
+// less is a < b, lessEqual a <= b, notLess a >= b or one of them NaN.
 func (k *kernel) less(a, b value) mask      { return mask(k.binary(opLess, a, b)) }
 func (k *kernel) lessEqual(a, b value) mask { return mask(k.binary(opLessEqual, a, b)) }
 func (k *kernel) notLess(a, b value) mask   { return mask(k.binary(opNotLess, a, b)) }
-func (k *kernel) unordered(a, b value) mask { return mask(k.binary(opUnordered, a, b)) }
 
 // where is a where m says yes, else 0.
 func (k *kernel) where(m mask, a value) value {

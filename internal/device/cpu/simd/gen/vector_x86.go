@@ -105,8 +105,6 @@ var formsX86 = map[opcode]form{
 	opMin:     {(*build.Context).VMINPS, (*build.Context).VMINPS_BCST, false},
 	opMax:     {(*build.Context).VMAXPS, (*build.Context).VMAXPS_BCST, false},
 	opAnd:     {(*build.Context).VANDPS, (*build.Context).VANDPS_BCST, true},
-	opOr:      {(*build.Context).VORPS, (*build.Context).VORPS_BCST, true},
-	opXor:     {(*build.Context).VXORPS, (*build.Context).VXORPS_BCST, true},
 	opAddWide: {(*build.Context).VADDPD, nil, true},
 
 	opAddInt:    {(*build.Context).VPADDD, (*build.Context).VPADDD_BCST, true},
@@ -116,7 +114,7 @@ var formsX86 = map[opcode]form{
 }
 
 // comparisons are the predicates of VCMPPS, which raise no exceptions.
-var comparisons = map[opcode]operand.U8{opLess: 0x11, opLessEqual: 0x12, opNotLess: 0x15, opUnordered: 0x03}
+var comparisons = map[opcode]operand.U8{opLess: 0x11, opLessEqual: 0x12, opNotLess: 0x15}
 
 // lower writes one instruction.
 func (l *x86) lower(i instruction) {
@@ -157,8 +155,6 @@ func (l *x86) lower(i instruction) {
 		l.fma(i)
 	case opSqrt:
 		l.VSQRTPS(l.reg(i.args[0]), l.result(i.dst))
-	case opRound:
-		l.round(i)
 	case opScale2:
 		l.scale2(i)
 	case opChoose:
@@ -303,15 +299,6 @@ func (l *x86) mayReplace(v value, i instruction) bool {
 }
 
 func (l *x86) replace(v value, i instruction) { l.regs[i.dst] = l.regs[v] }
-
-func (l *x86) round(i instruction) {
-	const nearest = operand.U8(8) // to even, without an exception
-	if l.s.bytes == 64 {
-		l.VRNDSCALEPS(nearest, l.reg(i.args[0]), l.result(i.dst))
-		return
-	}
-	l.VROUNDPS(nearest, l.reg(i.args[0]), l.result(i.dst))
-}
 
 // scale2 in AVX2 multiplies by 2^(n-1), made from n's bits, and by 2.
 func (l *x86) scale2(i instruction) {

@@ -3,6 +3,7 @@ package main
 import (
 	"slices"
 
+	"github.com/mmcloughlin/avo/build"
 	"github.com/mmcloughlin/avo/operand"
 )
 
@@ -38,7 +39,8 @@ func (l *x86) xor3(i instruction) {
 	if l.s.bytes == 32 {
 		both := l.vec()
 		l.VXORPS(l.reg(a), l.reg(b), both)
-		l.apply(formsX86[opXor], c, both, l.result(i.dst))
+		xor := form{plain: (*build.Context).VXORPS}
+		l.apply(xor, c, both, l.result(i.dst))
 		return
 	}
 	if l.mayReplace(a, i) {

@@ -15,6 +15,7 @@ type dotGemm struct {
 	gemm[float32]
 	simd.Products
 	device  *Device
+	add     func(y, a, b []float32)
 	columns int // of a chunk
 }
 
@@ -22,7 +23,7 @@ type dotGemm struct {
 const dotsAtOnce = 8
 
 func newDotGemm(d *Device, g *gemm[float32], kernels simd.Products) *dotGemm {
-	return &dotGemm{*g, kernels, d, roundUp(rowsPerChunk(g.m*g.k/16), dotsAtOnce)}
+	return &dotGemm{*g, kernels, d, adding[float32](d), roundUp(rowsPerChunk(g.m*g.k/16), dotsAtOnce)}
 }
 
 // launch returns the Launch that computes the product.
@@ -56,17 +57,11 @@ func (g *dotGemm) chunk(chunk, _ int) {
 	for i := range g.m {
 		y := g.c[i*g.n+from : i*g.n+to]
 		if g.start != nil {
-			addTo(y, g.start[i*g.n+from:])
+			g.add(y, y, g.start[i*g.n+from:][:len(y)])
 		}
 		if g.bias != nil {
-			addTo(y, g.bias[from:])
+			g.add(y, y, g.bias[from:][:len(y)])
 		}
 		g.finish(y, i, from)
-	}
-}
-
-func addTo(y, x []float32) {
-	for i, v := range x[:len(y)] {
-		y[i] += v
 	}
 }
